@@ -1,0 +1,1 @@
+"""The words every other room shares: masks, fitness, subsets, budgets and errors."""

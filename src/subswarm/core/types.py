@@ -1,0 +1,170 @@
+"""The values that cross between rooms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "FloatArray",
+    "Front",
+    "History",
+    "IntArray",
+    "Mask",
+    "Masks",
+    "SearchResult",
+    "Snapshot",
+    "Subset",
+]
+
+Masks = NDArray[np.bool_]
+"""Subsets as rows, shape (P, n): True where the feature is in."""
+Mask = NDArray[np.bool_]
+"""One subset, shape (n,)."""
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """A subset of features and its fitness (a loss: lower is better).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> subset = Subset(np.array([True, False, True]), 0.25)
+    >>> subset.cardinality, subset.features.tolist()
+    (2, [0, 2])
+    """
+
+    mask: Mask
+    fitness: float
+
+    @property
+    def cardinality(self) -> int:
+        """ξ, the number of selected features."""
+        return int(self.mask.sum())
+
+    @property
+    def features(self) -> IntArray:
+        """The selected features' indices, ascending."""
+        return np.flatnonzero(self.mask)
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """The best subset of each cardinality that a search has seen, by ascending cardinality.
+
+    Attributes
+    ----------
+    masks : bool array of shape (S, n)
+    fitness : float array of shape (S,)
+    """
+
+    masks: Masks
+    fitness: FloatArray
+
+    @property
+    def cardinality(self) -> IntArray:
+        """The S cardinalities seen, ascending."""
+        return self.masks.sum(axis=1, dtype=np.intp)
+
+    def __len__(self) -> int:
+        return len(self.fitness)
+
+    def subset_of_size(self, size: int) -> Subset:
+        """The best subset seen with exactly ``size`` features; KeyError where none was seen."""
+        found = np.flatnonzero(self.cardinality == size)
+        if not len(found):
+            raise KeyError(
+                f"no subset of size {size} was seen; the sizes seen are {self.cardinality.tolist()}"
+            )
+        row = int(found[0])
+        return Subset(self.masks[row].copy(), float(self.fitness[row]))
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What a search looked like after each step, one entry a step.
+
+    Attributes
+    ----------
+    evaluations : subsets asked so far
+    best_fitness, best_cardinality : of the best subset so far
+    spread : mean distance between two masks of the step's batch, as a share of the features (0: all equal)
+    seconds : time since the search began
+    """
+
+    evaluations: IntArray
+    best_fitness: FloatArray
+    best_cardinality: IntArray
+    spread: FloatArray
+    seconds: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.evaluations)
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What a callback sees after each step; return True from the callback to stop the search.
+
+    Attributes
+    ----------
+    best : the best subset so far
+    evaluations : subsets asked so far
+    progress : share of the budget spent, 0 to 1
+    spread : mean distance between two masks of this step, as a share of the features
+    seconds : time since the search began
+    masks, fitness : this step's batch, shapes (P, n) and (P,)
+    state : the algorithm's own state *before* it learnt from this batch (read only)
+    """
+
+    best: Subset
+    evaluations: int
+    progress: float
+    spread: float
+    seconds: float
+    masks: Masks
+    fitness: FloatArray
+    state: Any
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """What a search found and how it got there.
+
+    Attributes
+    ----------
+    best : the best subset ever seen
+    fold_losses : its loss in each fold, or None where the objective has no folds
+    front : the best subset of each cardinality seen
+    history : how the best, the spread and the clock went, step by step
+    stop_reason : "evaluations", "seconds", "target", "patience", "finished", "callback" or "interrupted"
+    evaluations : subsets asked; ``computed`` of them had not been seen before
+    algorithm_seconds, evaluation_seconds : the paper's T1 and T2
+    engine : name of the engine that scored the subsets
+    algorithm : name of the algorithm; ``settings`` are the ones it ran with
+    """
+
+    best: Subset
+    fold_losses: FloatArray | None
+    front: Front
+    history: History
+    stop_reason: str
+    evaluations: int
+    computed: int
+    algorithm_seconds: float
+    evaluation_seconds: float
+    engine: str
+    algorithm: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"SearchResult({self.algorithm}: fitness {self.best.fitness:.6g} with {self.best.cardinality} of "
+            f"{len(self.best.mask)} features, {self.evaluations} evaluations, stopped by {self.stop_reason})"
+        )
