@@ -70,7 +70,7 @@ class Front:
     @property
     def cardinality(self) -> IntArray:
         """The S cardinalities seen, ascending."""
-        return self.masks.sum(axis=1, dtype=np.intp)
+        return np.asarray(self.masks.sum(axis=1, dtype=np.intp))
 
     def __len__(self) -> int:
         return len(self.fitness)
@@ -79,9 +79,7 @@ class Front:
         """The best subset seen with exactly ``size`` features; KeyError where none was seen."""
         found = np.flatnonzero(self.cardinality == size)
         if not len(found):
-            raise KeyError(
-                f"no subset of size {size} was seen; the sizes seen are {self.cardinality.tolist()}"
-            )
+            raise KeyError(f"no subset of size {size} was seen; the sizes seen are {self.cardinality.tolist()}")
         row = int(found[0])
         return Subset(self.masks[row].copy(), float(self.fitness[row]))
 

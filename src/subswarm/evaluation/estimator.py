@@ -36,7 +36,9 @@ class EstimatorEngine:
 
     def fold_losses(self, masks: Masks) -> FloatArray:
         """Losses of shape (P, n_folds); a row of NaN where the estimator failed."""
-        outcomes = Parallel(n_jobs=self._n_jobs)(delayed(_try_scores)(self._estimator, self._data, mask) for mask in masks)
+        outcomes = Parallel(n_jobs=self._n_jobs)(
+            delayed(_try_scores)(self._estimator, self._data, mask) for mask in masks
+        )
         losses = np.full((len(masks), self._data.n_folds), np.nan)
         for row, outcome in enumerate(outcomes):
             if isinstance(outcome, Exception):

@@ -59,6 +59,13 @@ class Objective:
         self.asked += len(masks)
         return np.array([self._memo[key] for key in keys]).reshape(len(masks), self._data.n_folds)
 
+    def losses_of(self, mask: ArrayLike) -> FloatArray:
+        """The loss of one subset in each fold, shape (n_folds,), without counting as asked."""
+        asked = self.asked
+        losses = self.fold_losses(mask)[0]
+        self.asked = asked
+        return np.array(losses)
+
     def fold_scores(self, mask: ArrayLike) -> FloatArray:
         """The score (not the loss) of one subset in each fold, from scikit-learn's own ``cross_val_score``."""
         return fold_scores(self._estimator, self._data, as_masks(mask, self.n_features)[0])

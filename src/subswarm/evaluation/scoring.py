@@ -73,7 +73,13 @@ def resolve_scoring(estimator: Any, scoring: Any = None) -> Scoring:
         scorer = check_scoring(estimator, scoring=scoring)
     except (ValueError, TypeError) as error:
         raise ScoringError(f"scoring={scoring!r} cannot be used with {type(estimator).__name__}: {error}") from error
-    name = scoring if isinstance(scoring, str) else _default_name(estimator) if scoring is None else _callable_name(scoring)
+    name = (
+        scoring
+        if isinstance(scoring, str)
+        else _default_name(estimator)
+        if scoring is None
+        else _callable_name(scoring)
+    )
     return Scoring(name=name, scorer=scorer, negated=name.startswith("neg_"), worst=_worst(name))
 
 

@@ -1,0 +1,319 @@
+"""What an algorithm is, and the one object that runs it by ask and tell."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from subswarm.algorithms import plain
+from subswarm.core.checks import check_int
+from subswarm.core.errors import CheckpointError, FitnessError, SettingError
+from subswarm.core.masks import SubsetRules
+from subswarm.core.types import FloatArray, Front, Mask, Masks, Subset
+
+__all__ = ["Algorithm", "Search", "State", "SubsetSettings"]
+
+
+class State(Protocol):
+    """A frozen dataclass of arrays, numbers and further such dataclasses."""
+
+    @property
+    def masks(self) -> Masks:
+        """The subsets to evaluate next, shape (P, n)."""
+        ...
+
+
+S = TypeVar("S", bound=State)
+
+
+class Algorithm(Protocol[S]):
+    """Settings with two pure rules. All randomness comes from the generator that is passed in."""
+
+    def begin(self, n_features: int, rng: Generator) -> S:
+        """The first state: what to evaluate first."""
+        ...
+
+    def step(self, state: S, fitness: FloatArray, progress: float, rng: Generator) -> S | None:
+        """The next state, from the fitness of ``state.masks``; None when the algorithm has finished.
+
+        ``progress`` goes from 0 to 1 over the budget and feeds schedules.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsetSettings:
+    """Which subsets an algorithm may propose; the base of every algorithm here.
+
+    Parameters
+    ----------
+    min_features, max_features : int, int or None
+        Fewest and most columns of a subset; ``max_features=None`` allows all of them.
+    fixed_features : tuple of int
+        Features that are always in.
+    feature_sizes : tuple of int or None
+        Columns behind each feature, where a group of columns counts as one feature of the search.
+    initial_subsets : tuple of tuples of int
+        Subsets, as feature indices, to start from.
+    """
+
+    min_features: int = 1
+    max_features: int | None = None
+    fixed_features: tuple[int, ...] = ()
+    feature_sizes: tuple[int, ...] | None = None
+    initial_subsets: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_int("min_features", self.min_features, low=1)
+        check_int("max_features", self.max_features, low=1, optional=True)
+        for name in ("fixed_features", "feature_sizes"):
+            for value in getattr(self, name) or ():
+                check_int(f"each of {name}", value, low=0 if name == "fixed_features" else 1)
+        for subset in self.initial_subsets:
+            for value in subset:
+                check_int("each index of initial_subsets", value, low=0)
+        if self.max_features is not None and self.max_features < self.min_features:
+            raise SettingError(f"min_features={self.min_features} is more than max_features={self.max_features}.")
+
+    def rules(self, n_features: int) -> SubsetRules:
+        """What a legal subset of ``n_features`` features is under these settings."""
+        return SubsetRules.of(
+            n_features,
+            min_features=self.min_features,
+            max_features=self.max_features,
+            fixed_features=self.fixed_features,
+            feature_sizes=self.feature_sizes,
+        )
+
+    def first_masks(self, count: int, n_features: int, rng: Generator) -> Masks:
+        """``count`` legal subsets to start from: the initial subsets, then random ones (each bit with probability ½)."""
+        rules = self.rules(n_features)
+        masks = rules.random(count, rng)
+        if len(self.initial_subsets) > count:
+            raise SettingError(
+                f"initial_subsets gives {len(self.initial_subsets)} subsets, but the first batch holds {count}; "
+                "give fewer, or enlarge the population."
+            )
+        if self.initial_subsets:
+            masks[: len(self.initial_subsets)] = rules.legalize(self._initial_masks(n_features), rng)
+        return masks
+
+    def _initial_masks(self, n_features: int) -> Masks:
+        given = np.zeros((len(self.initial_subsets), n_features), dtype=bool)
+        for row, subset in enumerate(self.initial_subsets):
+            if max(subset, default=0) >= n_features:
+                raise SettingError(
+                    f"initial_subsets names feature {max(subset)}, but there are {n_features} features (0 to {n_features - 1})."
+                )
+            given[row, list(subset)] = True
+        return given
+
+
+class Search(Generic[S]):
+    """An algorithm at work on one problem, by ask and tell.
+
+    `ask` only reads, so asking twice is harmless; only `tell` moves. Whatever the algorithm proposes is made legal
+    before it is asked, and the best subset ever told is never lost.
+
+    Parameters
+    ----------
+    algorithm : an algorithm, such as ``TwoDUPSO()``
+    n_features : int
+    rng : numpy.random.Generator, or a seed for one
+    evaluations : int, default=6000
+        The evaluations planned, from which the progress of schedules is reckoned.
+
+    Attributes
+    ----------
+    finished : bool
+        Whether there is nothing more to ask.
+    cut_short : bool
+        Whether the budget ended inside a batch.
+    evaluations : int
+        Subsets told so far.
+    best : Subset
+
+    Examples
+    --------
+    >>> from subswarm.algorithms import TwoDUPSO
+    >>> search = Search(TwoDUPSO(), n_features=10, rng=1)
+    >>> for _ in range(20):
+    ...     masks = search.ask()
+    ...     search.tell((masks ^ (np.arange(10) < 3)).mean(axis=1))  # distance to the first three features
+    >>> search.evaluations, search.best.features.tolist()
+    (600, [0, 1, 2])
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm[S],
+        n_features: int,
+        rng: Generator | int | None = None,
+        *,
+        evaluations: int | None = 6000,
+    ) -> None:
+        check_int("n_features", n_features, low=1)
+        check_int("evaluations", evaluations, low=1, optional=True)
+        self.algorithm = algorithm
+        self.n_features = int(n_features)
+        self.evaluations = 0
+        self.finished = False
+        self.cut_short = False
+        self._planned = evaluations
+        self._rng = np.random.default_rng(rng)
+        self._rules = (
+            algorithm.rules(n_features) if isinstance(algorithm, SubsetSettings) else SubsetRules.of(n_features)
+        )
+        self._parsimonious = bool(getattr(algorithm, "parsimonious", False))
+        self._best: Subset | None = None
+        self._front: dict[int, tuple[float, Mask]] = {}
+        self._state: S = self._legal(algorithm.begin(self.n_features, self._rng))
+
+    def ask(self) -> Masks:
+        """The subsets to evaluate next, a copy of shape (P, n); P may vary between calls."""
+        if self.finished:
+            raise SettingError("the search has finished; there is nothing more to ask. Read its best subset.")
+        return self._state.masks.copy()
+
+    def tell(self, fitness: ArrayLike, progress: float | None = None) -> None:
+        """Learn the fitness of the subsets that `ask` gave, and move on.
+
+        ``progress`` (0 to 1) is reckoned from the planned evaluations where it is not given.
+        """
+        values = self._checked(fitness, len(self._state.masks))
+        self._observe(self._state.masks, values)
+        if progress is None:
+            progress = min(1.0, self.evaluations / self._planned) if self._planned else 0.0
+        state = self.algorithm.step(self._state, values, progress, self._rng)
+        if state is None:
+            self.finished = True
+        else:
+            self._state = self._legal(state)
+
+    def tell_part(self, fitness: ArrayLike) -> None:
+        """Learn the fitness of the first few subsets that `ask` gave, and stop: the budget ended inside a batch."""
+        values = np.asarray(fitness, dtype=np.float64)
+        if values.ndim != 1 or len(values) > len(self._state.masks):
+            raise FitnessError(
+                f"tell_part() got fitness of shape {values.shape}; ask() gave {len(self._state.masks)} masks."
+            )
+        self._observe(self._state.masks[: len(values)], self._checked(values, len(values)))
+        self.finished = self.cut_short = True
+
+    @property
+    def best(self) -> Subset:
+        """The best subset told so far (the first found, where several are equally good)."""
+        if self._best is None:
+            raise SettingError("nothing has been told yet, so there is no best subset; ask() and tell() first.")
+        return self._best
+
+    @property
+    def front(self) -> Front:
+        """The best subset of each number of columns told so far, by ascending number."""
+        sizes = sorted(self._front)
+        masks = [self._front[size][1] for size in sizes]
+        return Front(
+            np.array(masks, dtype=bool).reshape(len(sizes), self.n_features),
+            np.array([self._front[size][0] for size in sizes], dtype=np.float64),
+        )
+
+    @property
+    def state(self) -> S:
+        """The algorithm's state, to look at and not to change."""
+        return self._state
+
+    def saved(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """All there is to know of this search as plain arrays and JSON values; `restored` reads them."""
+        arrays, values = plain.flatten(self._state, "state")
+        front = self.front
+        arrays |= {"front.masks": front.masks, "front.fitness": front.fitness}
+        if self._best is not None:
+            arrays["best.mask"] = self._best.mask
+        return arrays, {
+            "state": values,
+            "n_features": self.n_features,
+            "evaluations": self.evaluations,
+            "finished": self.finished,
+            "planned": self._planned,
+            "best_fitness": None if self._best is None else self._best.fitness,
+            "generator": plain.generator_state(self._rng),
+            "algorithm": type(self.algorithm).__name__,
+            "settings": plain.settings_of(self.algorithm),
+        }
+
+    @classmethod
+    def restored(
+        cls, algorithm: Algorithm[S], arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]
+    ) -> Search[S]:
+        """The search that `saved` wrote, to go on bit for bit; the algorithm must be the one it was saved with."""
+        ours = {"algorithm": type(algorithm).__name__, "settings": plain.settings_of(algorithm)}
+        for key, value in ours.items():
+            if values[key] != value:
+                raise CheckpointError(
+                    f"the checkpoint was written by another search: its {key} is {values[key]}, this one's is {value}. "
+                    "Use the same settings, or another checkpoint file."
+                )
+        search = cls(algorithm, values["n_features"], np.random.default_rng(0), evaluations=values["planned"])
+        search._state = plain.unflatten(search._state, "state", arrays, values["state"])
+        search._rng = plain.generator_from(values["generator"])
+        search.evaluations = values["evaluations"]
+        search.finished = values["finished"]
+        if values["best_fitness"] is not None:
+            search._best = Subset(np.array(arrays["best.mask"]), values["best_fitness"])
+        search._remember_sizes(arrays["front.masks"], arrays["front.fitness"])
+        return search
+
+    def _legal(self, state: S) -> S:
+        masks = np.asarray(state.masks)
+        if masks.dtype != np.bool_ or masks.ndim != 2 or masks.shape[1] != self.n_features or not len(masks):
+            raise SettingError(
+                f"{type(self.algorithm).__name__} proposed masks of dtype {masks.dtype} and shape {masks.shape}; "
+                f"bool of shape (P, {self.n_features}) with P of at least 1 is wanted."
+            )
+        legal = self._rules.legalize(masks, self._rng)
+        return state if legal is masks else dataclasses.replace(state, masks=legal)  # type: ignore[type-var]
+
+    def _checked(self, fitness: ArrayLike, count: int) -> FloatArray:
+        if self.finished:
+            raise FitnessError("tell() was called after the search had finished; start a new search.")
+        try:
+            values = np.array(fitness, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise FitnessError(f"tell() got fitness of type {type(fitness).__name__}; numbers are wanted.") from None
+        if values.shape != (count,):
+            raise FitnessError(
+                f"tell() got fitness of shape {values.shape}; ask() gave {count} masks, so the shape must be ({count},)."
+            )
+        if not np.isfinite(values).all():
+            bad = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise FitnessError(
+                f"tell() got fitness {values[bad]} for mask {bad}; every fitness must be finite. "
+                "Give a failed subset a large finite loss."
+            )
+        return values
+
+    def _observe(self, masks: Masks, fitness: FloatArray) -> None:
+        self.evaluations += len(masks)
+        order = np.lexsort((masks.sum(axis=1), fitness)) if self._parsimonious else [int(np.argmin(fitness))]
+        first = int(order[0])
+        if self._best is None or self._beats(masks[first], fitness[first], self._best):
+            self._best = Subset(masks[first].copy(), float(fitness[first]))
+        self._remember_sizes(masks, fitness)
+
+    def _beats(self, mask: Mask, fitness: float, best: Subset) -> bool:
+        if self._parsimonious and fitness == best.fitness:
+            return int(mask.sum()) < best.cardinality
+        return bool(fitness < best.fitness)
+
+    def _remember_sizes(self, masks: Masks, fitness: FloatArray) -> None:
+        columns = self._rules.columns(masks)
+        for row in np.argsort(fitness, kind="stable"):
+            size = int(columns[row])
+            if size not in self._front or fitness[row] < self._front[size][0]:
+                self._front[size] = (float(fitness[row]), masks[row].copy())

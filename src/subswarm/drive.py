@@ -1,0 +1,247 @@
+"""The one loop of the package. It owns the clock, the budget and the callbacks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.random import Generator
+
+from subswarm import checkpoint as files
+from subswarm.algorithms import Search, get_algorithm, name_of
+from subswarm.algorithms.plain import settings_of
+from subswarm.core.budget import Budget
+from subswarm.core.checks import check_int
+from subswarm.core.errors import SettingError
+from subswarm.core.masks import spread
+from subswarm.core.types import FloatArray, History, Masks, SearchResult, Snapshot
+
+__all__ = ["Callback", "search"]
+
+Callback = Callable[[Snapshot], object]
+"""Called after each step; a return value of True stops the search."""
+
+
+class ObjectiveLike(Protocol):
+    """Anything that turns masks (P, n) into fitness (P,)."""
+
+    def __call__(self, masks: Masks, /) -> FloatArray: ...
+
+
+def search(
+    algorithm: Any,
+    objective: ObjectiveLike,
+    budget: Budget | None = None,
+    *,
+    rng: Generator | int | None = None,
+    callbacks: Iterable[Callback] = (),
+    checkpoint: str | PathLike[str] | None = None,
+    checkpoint_seconds: float = 5.0,
+    n_features: int | None = None,
+) -> SearchResult:
+    """Search for the subset of lowest fitness.
+
+    Parameters
+    ----------
+    algorithm : an algorithm such as ``TwoDUPSO()``, or a registered name
+    objective : Objective or function
+        From masks (P, n) to fitness (P,), lower is better.
+    budget : Budget, default 6000 evaluations
+    rng : numpy.random.Generator, or a seed for one
+    callbacks : functions called with a `Snapshot` after each step; one that returns True stops the search
+    checkpoint : path, optional
+        A file from which an earlier, broken-off search goes on bit for bit, and to which this one is saved: after the
+        first step, then every ``checkpoint_seconds``, and at the end. Delete it to begin anew.
+    n_features : int
+        Only needed for a plain function; an `Objective` knows it.
+
+    Returns
+    -------
+    SearchResult
+        Ctrl-C ends the search cleanly, with the best so far and ``stop_reason`` "interrupted".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subswarm import Budget, search
+    >>> planted = np.arange(12) < 4
+    >>> result = search("2d-upso", lambda masks: (masks ^ planted).mean(axis=1), Budget(target=0.0), rng=0, n_features=12)
+    >>> result.best.features.tolist(), result.stop_reason
+    ([0, 1, 2, 3], 'target')
+    """
+    budget = budget or Budget()
+    if isinstance(algorithm, str):
+        algorithm = get_algorithm(algorithm)
+    n_features = n_features if n_features is not None else getattr(objective, "n_features", None)
+    if n_features is None:
+        raise SettingError("the objective does not say how many features there are; pass n_features=...")
+    check_int("n_features", n_features, low=1)
+    fingerprint = getattr(objective, "fingerprint", str)()
+    course = _Course(Search(algorithm, n_features, np.random.default_rng(rng), evaluations=budget.evaluations))
+    if checkpoint is not None:
+        course = _resumed(course, algorithm, files.read(checkpoint, fingerprint), budget)
+    keep = _Keeper(checkpoint, fingerprint, checkpoint_seconds)
+    stop_reason = _run(course, objective, budget, tuple(callbacks), keep)
+    if not course.seen_anything:
+        raise KeyboardInterrupt
+    keep.now(course)
+    return course.result(objective, stop_reason)
+
+
+@dataclass(eq=False)
+class _Course:
+    """A search on its way: its history and how long each side took."""
+
+    search: Search[Any]
+    algorithm_seconds: float = 0.0
+    evaluation_seconds: float = 0.0
+    improved_at: int = 0
+    rows: list[tuple[float, ...]] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        return self.algorithm_seconds + self.evaluation_seconds
+
+    @property
+    def seen_anything(self) -> bool:
+        return self.search.evaluations > 0
+
+    def note(self, masks: Masks, best_before: float) -> None:
+        best = self.search.best
+        if best.fitness < best_before:
+            self.improved_at = self.search.evaluations
+        self.rows.append((self.search.evaluations, best.fitness, best.cardinality, spread(masks), self.seconds))
+
+    def history(self) -> History:
+        columns = np.array(self.rows, dtype=np.float64).reshape(-1, 5).T
+        return History(
+            evaluations=columns[0].astype(np.intp),
+            best_fitness=columns[1],
+            best_cardinality=columns[2].astype(np.intp),
+            spread=columns[3],
+            seconds=columns[4],
+        )
+
+    def result(self, objective: ObjectiveLike, stop_reason: str) -> SearchResult:
+        best = self.search.best
+        fold_losses = getattr(objective, "losses_of", None)
+        return SearchResult(
+            best=best,
+            fold_losses=None if fold_losses is None else fold_losses(best.mask),
+            front=self.search.front,
+            history=self.history(),
+            stop_reason=stop_reason,
+            evaluations=self.search.evaluations,
+            computed=getattr(objective, "computed", self.search.evaluations),
+            algorithm_seconds=self.algorithm_seconds,
+            evaluation_seconds=self.evaluation_seconds,
+            engine=getattr(objective, "engine", "function"),
+            algorithm=name_of(self.search.algorithm),
+            settings=settings_of(self.search.algorithm),
+        )
+
+
+def _run(
+    course: _Course, objective: ObjectiveLike, budget: Budget, callbacks: tuple[Callback, ...], keep: _Keeper
+) -> str:
+    """Ask, evaluate and tell until something says stop; the reason why."""
+    try:
+        while (reason := _stop_reason(course, budget)) is None:
+            snapshot = _one_step(course, objective, budget)
+            if any([callback(snapshot) is True for callback in callbacks]):
+                return "callback"
+            keep.sometimes(course)
+    except KeyboardInterrupt:
+        return "interrupted"
+    return reason
+
+
+def _stop_reason(course: _Course, budget: Budget) -> str | None:
+    search = course.search
+    if budget.target is not None and course.seen_anything and search.best.fitness <= budget.target:
+        return "target"
+    if budget.evaluations is not None and search.evaluations >= budget.evaluations:
+        return "evaluations"
+    if search.finished:
+        return "finished"
+    if budget.patience is not None and search.evaluations - course.improved_at >= budget.patience:
+        return "patience"
+    if budget.seconds is not None and course.seen_anything and course.seconds >= budget.seconds:
+        return "seconds"
+    return None
+
+
+def _one_step(course: _Course, objective: ObjectiveLike, budget: Budget) -> Snapshot:
+    search = course.search
+    started = time.perf_counter()
+    masks, state = search.ask(), search.state
+    room = None if budget.evaluations is None else budget.evaluations - search.evaluations
+    whole = room is None or len(masks) <= room
+    if not whole:
+        masks = masks[:room]
+    best_before = search.best.fitness if course.seen_anything else np.inf
+    evaluating = time.perf_counter()
+    fitness = np.asarray(objective(masks), dtype=np.float64)
+    telling = time.perf_counter()
+    progress = budget.progress(search.evaluations + len(masks), course.seconds)
+    if whole:
+        search.tell(fitness, progress)
+    else:
+        search.tell_part(fitness)
+    course.evaluation_seconds += telling - evaluating
+    course.algorithm_seconds += evaluating - started + time.perf_counter() - telling
+    course.note(masks, best_before)
+    return Snapshot(
+        best=search.best,
+        evaluations=search.evaluations,
+        progress=progress,
+        spread=course.rows[-1][3],
+        seconds=course.seconds,
+        masks=masks,
+        fitness=fitness,
+        state=state,
+    )
+
+
+@dataclass(eq=False)
+class _Keeper:
+    """Writes the checkpoint: at once after the first step, then not more often than asked."""
+
+    path: str | PathLike[str] | None
+    fingerprint: str
+    every_seconds: float
+    written_at: float = -np.inf
+
+    def sometimes(self, course: _Course) -> None:
+        if self.path is not None and time.monotonic() - self.written_at >= self.every_seconds:
+            self.now(course)
+
+    def now(self, course: _Course) -> None:
+        if self.path is None or course.search.cut_short:
+            return  # a batch that was evaluated in part is not a state to go on from; the one before it is on file
+        arrays, values = course.search.saved()
+        arrays["history"] = np.array(course.rows, dtype=np.float64).reshape(-1, 5)
+        values |= {
+            "algorithm_seconds": course.algorithm_seconds,
+            "evaluation_seconds": course.evaluation_seconds,
+            "improved_at": course.improved_at,
+        }
+        files.write(self.path, arrays, values, self.fingerprint)
+        self.written_at = time.monotonic()
+
+
+def _resumed(course: _Course, algorithm: Any, saved: files.Saved | None, budget: Budget) -> _Course:
+    if saved is None:
+        return course
+    values = saved.values | {"planned": budget.evaluations}
+    return _Course(
+        Search.restored(algorithm, saved.arrays, values),
+        algorithm_seconds=values["algorithm_seconds"],
+        evaluation_seconds=values["evaluation_seconds"],
+        improved_at=values["improved_at"],
+        rows=[tuple(row) for row in saved.arrays["history"].tolist()],
+    )
