@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subswarm.core.errors import CheckpointError
+from subswarm.core.files import write_whole
 
 __all__ = ["Saved", "read", "write"]
 
@@ -35,33 +34,22 @@ class Saved:
 def write(
     path: str | PathLike[str], arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any], fingerprint: str
 ) -> None:
-    """Write the checkpoint to a temporary file beside ``path``, flush it to disk, and rename it into place."""
-    target = Path(path)
-    content = {"format": FORMAT, "fingerprint": fingerprint, **values}
+    """Write the checkpoint, whole or not at all."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(_VALUES, json.dumps({"format": FORMAT, "fingerprint": fingerprint, **values}))
+        for name, array in arrays.items():
+            archive.writestr(f"{name}.npy", _npy(array))
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        write_whole(path, content.getvalue())
     except OSError as error:
         raise CheckpointError(
-            f"cannot write the checkpoint {target}: {error.strerror}. Choose a writable folder."
+            f"cannot write the checkpoint {path}: {error.strerror}. Choose a writable folder with room."
         ) from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w") as archive:
-                archive.writestr(_VALUES, json.dumps(content))
-                for name, array in arrays.items():
-                    archive.writestr(f"{name}.npy", _npy(array))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise CheckpointError(f"cannot write the checkpoint {target}: {error.strerror}.") from error
-        raise
 
 
 def read(path: str | PathLike[str], fingerprint: str) -> Saved | None:
-    """The checkpoint at ``path``, or None where there is none yet; CheckpointError where it belongs to another problem."""
+    """The checkpoint at ``path``, or None where there is none; CheckpointError where it belongs to another problem."""
     target = Path(path)
     if not target.exists():
         return None
@@ -84,8 +72,8 @@ def read(path: str | PathLike[str], fingerprint: str) -> Saved | None:
         )
     if values["fingerprint"] != fingerprint:
         raise CheckpointError(
-            f"{target} belongs to a search on other data, folds, scoring or estimator; delete it to begin anew, or give "
-            "this search a file of its own."
+            f"{target} belongs to a search on other data, folds, scoring or estimator; delete it to begin anew, or "
+            "give this search a file of its own."
         )
     return Saved(arrays, values)
 

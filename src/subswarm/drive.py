@@ -69,7 +69,9 @@ def search(
     >>> import numpy as np
     >>> from subswarm import Budget, search
     >>> planted = np.arange(12) < 4
-    >>> result = search("2d-upso", lambda masks: (masks ^ planted).mean(axis=1), Budget(target=0.0), rng=0, n_features=12)
+    >>> def distance(masks):
+    ...     return (masks ^ planted).mean(axis=1)
+    >>> result = search("2d-upso", distance, Budget(target=0.0), rng=0, n_features=12)
     >>> result.best.features.tolist(), result.stop_reason
     ([0, 1, 2, 3], 'target')
     """
@@ -152,7 +154,8 @@ def _run(
     try:
         while (reason := _stop_reason(course, budget)) is None:
             snapshot = _one_step(course, objective, budget)
-            if any([callback(snapshot) is True for callback in callbacks]):
+            asked_to_stop = [callback(snapshot) is True for callback in callbacks]  # every callback sees every step
+            if any(asked_to_stop):
                 return "callback"
             keep.sometimes(course)
     except KeyboardInterrupt:

@@ -53,7 +53,7 @@ def improved(bests: Bests, masks: Masks, fitness: FloatArray, *, parsimonious: b
 def updated(
     bests: Bests, masks: Masks, fitness: FloatArray, better: NDArray[np.bool_], *, parsimonious: bool = False
 ) -> Bests:
-    """The bests after a step in which the ``better`` particles improved; the leader changes only for a better one (D7)."""
+    """The bests after a step in which the ``better`` particles improved; only a better one leads (D7)."""
     kept = np.where(better[:, None], masks, bests.masks)
     values = np.where(better, fitness, bests.fitness)
     leader = bests.leader

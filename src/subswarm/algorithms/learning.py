@@ -7,6 +7,8 @@ parentheses are the paper's equations; the D numbers are decisions listed in doc
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -16,6 +18,8 @@ from subswarm.core.types import FloatArray, IntArray, Masks
 __all__ = [
     "CARDINALITY",
     "FEATURE",
+    "LearningSet",
+    "add_lesson",
     "greedy_cardinality",
     "learning_set",
     "merit",
@@ -30,33 +34,57 @@ __all__ = [
 CARDINALITY, FEATURE = 0, 1
 """The rows of a velocity and of a learning set."""
 
-LearningSet = NDArray[np.bool_]
-"""Shape (P, 2, n)."""
+
+class LearningSet(NamedTuple):
+    """What each particle has learnt, L = [φ; ψ], with the one-hot φ kept as the cardinality it stands for.
+
+    Attributes
+    ----------
+    cardinality : ξ of what was learnt from, shape (P,); 0 stands for a row of zeros
+    features : ψ, shape (P, n)
+    """
+
+    cardinality: IntArray
+    features: Masks
+
+    def matrix(self) -> Masks:
+        """L as the paper writes it, shape (P, 2, n)."""
+        sizes = np.arange(1, self.features.shape[1] + 1)
+        return np.stack([self.cardinality[:, None] == sizes, self.features], axis=1)
 
 
 def learning_set(exemplar: Masks, position: Masks, *, whole_exemplar: bool = False) -> LearningSet:
-    """What each particle learns from its exemplar (eqs. psi, finalls): shape (P, 2, n).
+    """What each particle learns from its exemplar (eqs. psi, finalls): its cardinality, and what it has and they lack.
 
-    The exemplar's cardinality as a one-hot row, and the features it has and the particle has not. With
-    ``whole_exemplar`` all the exemplar's features (D11). One exemplar of shape (n,) serves the whole swarm.
+    With ``whole_exemplar`` all the exemplar's features are learnt (D11). One exemplar of shape (n,) serves the whole
+    swarm.
 
     Examples
     --------
-    >>> learning_set(np.array([[1, 0, 1, 1, 0]], bool), np.array([[1, 1, 0, 0, 1]], bool)).astype(int)
+    >>> learning_set(np.array([[1, 0, 1, 1, 0]], bool), np.array([[1, 1, 0, 0, 1]], bool)).matrix().astype(int)
     array([[[0, 0, 1, 0, 0],
             [0, 0, 1, 1, 0]]])
     """
     exemplar = np.broadcast_to(exemplar, position.shape)
-    return _stacked(exemplar, exemplar if whole_exemplar else exemplar & ~position)
+    return LearningSet(exemplar.sum(axis=1), exemplar if whole_exemplar else exemplar & ~position)
 
 
 def self_learning_set(position: Masks) -> LearningSet:
-    """What each particle learns from itself: its own cardinality and features, shape (P, 2, n)."""
-    return _stacked(position, position)
+    """What each particle learns from itself: its own cardinality and features."""
+    return LearningSet(position.sum(axis=1), position)
+
+
+def add_lesson(velocity: FloatArray, lesson: LearningSet, weight: float | FloatArray) -> None:
+    """Add ``weight`` times L to the velocities, in place; the weight broadcasts to (P, 2, n)."""
+    weight = np.broadcast_to(weight, (len(velocity), 2, velocity.shape[2]))
+    learnt = np.flatnonzero(lesson.cardinality)
+    entry = lesson.cardinality[learnt] - 1
+    velocity[learnt, CARDINALITY, entry] += weight[learnt, CARDINALITY, entry]
+    velocity[:, FEATURE] += weight[:, FEATURE] * lesson.features
 
 
 def merit(fitness: FloatArray) -> FloatArray:
-    """δ (eq. delta): 1 - f / max(F), from 0 for the swarm's worst to 1 for a perfect fitness; 0 where max(F) is 0 (D10)."""
+    """δ (eq. delta): 1 - f / max(F), 0 for the swarm's worst, 1 for a perfect one; all 0 where max(F) is 0 (D10)."""
     worst = fitness.max()
     return 1.0 - fitness / worst if worst > 0 else np.zeros_like(fitness)
 
@@ -100,7 +128,7 @@ def wheel_position(slots: FloatArray, turn: FloatArray) -> IntArray:
     """
     cumulative = np.cumsum(slots, axis=1)
     reached = cumulative >= (turn * cumulative[:, -1])[:, None]
-    return np.where(reached.any(axis=1), reached.argmax(axis=1), slots.shape[1] - 1)
+    return np.asarray(np.where(reached.any(axis=1), reached.argmax(axis=1), slots.shape[1] - 1))
 
 
 def greedy_cardinality(likelihood: FloatArray, *, limits: tuple[int, int] | None = None) -> IntArray:
@@ -136,9 +164,3 @@ def refreshed(velocity: FloatArray, stagnant: NDArray[np.bool_], rng: Generator)
     velocity = velocity.copy()
     velocity[stagnant] = rng.random((int(stagnant.sum()), *velocity.shape[1:]))
     return velocity
-
-
-def _stacked(subset: Masks, features: Masks) -> LearningSet:
-    n = subset.shape[1]
-    cardinality = subset.sum(axis=1)[:, None] == np.arange(1, n + 1)
-    return np.stack([cardinality, features], axis=1)

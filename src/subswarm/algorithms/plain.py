@@ -86,8 +86,8 @@ def _plain(value: Any, name: str) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     raise CheckpointError(
-        f"{name} holds a {type(value).__name__}, which cannot be saved; states and settings are made of arrays, numbers, "
-        "text, None, tuples and dataclasses of these."
+        f"{name} holds a {type(value).__name__}, which cannot be saved; states and settings are made of arrays, "
+        "numbers, text, None, tuples and dataclasses of these."
     )
 
 

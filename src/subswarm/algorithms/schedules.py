@@ -30,7 +30,7 @@ def inertia_at(schedule: str, start: float, end: float, progress: float) -> floa
 
 
 def unification_at(schedule: str, start: float, end: float, period: int, step: int, progress: float) -> float:
-    """u: linear from ``start`` to ``end``, mod(t, q)/q, 2^(t/T) - 1, or a sigmoid in t/T; the last three span 0 to 1."""
+    """u: linear from ``start`` to ``end``, mod(t, q)/q, 2^(t/T) - 1, or a sigmoid in t/T."""
     if schedule == "linear":
         return linear(start, end, progress)
     if schedule == "modular":

@@ -92,7 +92,7 @@ class SubsetSettings:
         )
 
     def first_masks(self, count: int, n_features: int, rng: Generator) -> Masks:
-        """``count`` legal subsets to start from: the initial subsets, then random ones (each bit with probability ½)."""
+        """``count`` legal subsets to start from: the initial ones, then random ones (each bit with probability ½)."""
         rules = self.rules(n_features)
         masks = rules.random(count, rng)
         if len(self.initial_subsets) > count:
@@ -108,9 +108,7 @@ class SubsetSettings:
         given = np.zeros((len(self.initial_subsets), n_features), dtype=bool)
         for row, subset in enumerate(self.initial_subsets):
             if max(subset, default=0) >= n_features:
-                raise SettingError(
-                    f"initial_subsets names feature {max(subset)}, but there are {n_features} features (0 to {n_features - 1})."
-                )
+                raise SettingError(f"initial_subsets names feature {max(subset)}, but there are {n_features} features.")
             given[row, list(subset)] = True
         return given
 
@@ -288,7 +286,8 @@ class Search(Generic[S]):
             raise FitnessError(f"tell() got fitness of type {type(fitness).__name__}; numbers are wanted.") from None
         if values.shape != (count,):
             raise FitnessError(
-                f"tell() got fitness of shape {values.shape}; ask() gave {count} masks, so the shape must be ({count},)."
+                f"tell() got fitness of shape {values.shape}; ask() gave {count} masks, so the shape must be "
+                f"({count},)."
             )
         if not np.isfinite(values).all():
             bad = int(np.flatnonzero(~np.isfinite(values))[0])

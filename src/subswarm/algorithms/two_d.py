@@ -170,9 +170,10 @@ class TwoD(SubsetSettings):
         inertia = inertia_at(self.inertia_schedule, self.inertia, self.final_inertia, progress)
         moved = inertia * velocity
         for pull in self.pulls(swarm, progress, rng):
-            moved += pull.weight * learning.learning_set(pull.exemplar, swarm.masks, whole_exemplar=self.whole_exemplar)
+            lesson = learning.learning_set(pull.exemplar, swarm.masks, whole_exemplar=self.whole_exemplar)
+            learning.add_lesson(moved, lesson, pull.weight)
         influence = learning.self_influence(fitness, swarm.previous)
-        moved += influence[:, None, None] * learning.self_learning_set(swarm.masks)
+        learning.add_lesson(moved, learning.self_learning_set(swarm.masks), influence[:, None, None])
         return moved
 
     def _position(self, velocity: FloatArray, rng: Generator) -> Masks:
@@ -289,7 +290,7 @@ class TwoDUPSO(TwoDLPSO):
 
 @dataclass(frozen=True, eq=False)
 class Exemplars:
-    """Whose personal best each particle learns each feature from, shape (P, n), and for how many steps in vain, (P,)."""
+    """Whose personal best each particle learns each feature from (P, n), and for how many steps in vain (P,)."""
 
     teachers: IntArray
     stagnation: IntArray

@@ -68,9 +68,7 @@ class SubsetRules:
         if fixed_features:
             outside = [index for index in fixed_features if not 0 <= index < n_features]
             if outside:
-                raise SettingError(
-                    f"fixed_features names feature {outside[0]}, but there are {n_features} features (0 to {n_features - 1})."
-                )
+                raise SettingError(f"fixed_features names feature {outside[0]}, but there are {n_features} features.")
             fixed[list(fixed_features)] = True
         total = int(sizes.sum())
         upper = total if max_features is None else min(max_features, total)
@@ -92,7 +90,7 @@ class SubsetRules:
     def columns(self, masks: Masks) -> IntArray:
         """How many columns each subset has, shape (P,)."""
         if self._plain:
-            return masks.sum(axis=1, dtype=np.intp)
+            return np.asarray(masks.sum(axis=1, dtype=np.intp))
         return np.asarray(masks @ self.sizes)
 
     def is_legal(self, masks: Masks) -> Mask:
@@ -104,7 +102,7 @@ class SubsetRules:
         return np.asarray(legal)
 
     def legalize(self, masks: Masks, rng: Generator, preference: FloatArray | None = None) -> Masks:
-        """Each subset, or the nearest legal one: what must go goes from the least preferred, what must come from the most.
+        """Each subset, or the nearest legal one: the least preferred features go first, the most preferred come first.
 
         ``preference`` has shape (P, n); where it is absent, chance decides (and the generator is touched only then).
         """

@@ -17,7 +17,7 @@ from subswarm.core.types import FloatArray, Masks
 from subswarm.evaluation.engine import DEFAULT_MAX_BYTES, Engine, engine_for
 from subswarm.evaluation.estimator import fold_scores
 from subswarm.evaluation.folds import FoldedData, fixed_folds
-from subswarm.evaluation.scoring import resolve_scoring
+from subswarm.evaluation.scoring import Scoring, resolve_scoring
 from subswarm.evaluation.tables import check_table, check_target
 
 __all__ = ["Objective", "make_objective"]
@@ -81,6 +81,11 @@ class Objective:
     @property
     def engine(self) -> str:
         return self._engine.name
+
+    @property
+    def scoring(self) -> Scoring:
+        """The scorer, and how its score becomes a loss."""
+        return self._data.scoring
 
     @property
     def folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

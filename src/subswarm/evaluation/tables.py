@@ -24,19 +24,21 @@ def check_table(X: Any, *, allow_nan: bool = False) -> FloatArray:
             "Use X.toarray()."
         )
     names = getattr(X, "columns", None)
-    if np.iscomplexobj(X):
-        raise DataError("Complex data not supported: X has complex numbers; take their real or absolute values first.")
-    if isinstance(X, str | bytes) or np.ndim(X) < 2:
-        raise DataError(
-            f"X must be a table of shape (rows, features); got an array of shape {np.shape(X)}. Reshape your data: "
-            "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row."
-        )
+    if names is None:
+        X = np.asarray(X)
+        if X.dtype.kind == "c":
+            raise DataError("Complex data not supported: X has complex numbers; take their real or absolute values.")
+        if X.ndim != 2:
+            raise DataError(
+                f"X must be a table of shape (rows, features); got an array of shape {X.shape}. Reshape your data: "
+                "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row."
+            )
     strings = _text_columns(X)
     if strings:
         shown = _named(strings, names)
         raise DataError(
-            f"X has text in {shown}; numbers are wanted. Encode such columns first (OneHotEncoder, OrdinalEncoder), and "
-            "pass feature_groups to keep the columns of one category together."
+            f"X has text in {shown}; numbers are wanted. Encode such columns first (OneHotEncoder, OrdinalEncoder), "
+            "and pass feature_groups to keep the columns of one category together."
         )
     table: FloatArray = check_array(
         X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
@@ -54,8 +56,8 @@ def check_table(X: Any, *, allow_nan: bool = False) -> FloatArray:
     missing = np.flatnonzero(np.isnan(table).any(axis=0))
     if len(missing) and not allow_nan:
         raise DataError(
-            f"X has missing values (NaN) in {_named(missing, names)}, and the estimator does not accept them. Impute them "
-            "(a pipeline with SimpleImputer or KNNImputer), or use an estimator that takes NaN."
+            f"X has missing values (NaN) in {_named(missing, names)}, and the estimator does not accept them. Impute "
+            "them (a pipeline with SimpleImputer or KNNImputer), or use an estimator that takes NaN."
         )
     return table
 
@@ -66,13 +68,15 @@ def check_target(y: Any, n_rows: int, *, numeric: bool, multi_output: bool = Fal
         raise DataError("y is None; this selector requires y to be passed, but the target y is None.")
     if sparse.issparse(y):
         raise DataError("y is sparse; a dense target is wanted. Use y.toarray().")
-    target: NDArray[Any] = np.asarray(y) if multi_output and np.ndim(y) == 2 else column_or_1d(y, warn=True)
+    target: NDArray[Any] = np.asarray(y)
+    if target.ndim != 2 or not multi_output:
+        target = column_or_1d(target, warn=True)
     if len(target) != n_rows:
         raise DataError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows and y has {len(target)}; "
             "give one target a row."
         )
-    if np.iscomplexobj(target):
+    if target.dtype.kind == "c":
         raise DataError("Complex data not supported: y has complex numbers.")
     if numeric:
         try:
@@ -92,8 +96,8 @@ def _check_classes(target: NDArray[Any]) -> None:
     kind = type_of_target(target)
     if kind.startswith("continuous"):
         raise DataError(
-            f"Unknown label type: {kind}. y holds continuous values, and the estimator is a classifier. Use a regressor, "
-            "or bin the target."
+            f"Unknown label type: {kind}. y holds continuous values, and the estimator is a classifier. Use a "
+            "regressor, or bin the target."
         )
     if target.ndim == 1 and len(np.unique(target.astype(str) if target.dtype == object else target)) < 2:
         raise DataError("y has only one class; at least two classes are needed to tell them apart.")
@@ -104,10 +108,9 @@ def _text_columns(X: Any) -> list[int]:
     if hasattr(X, "columns"):
         columns = [np.asarray(X[name]) for name in X.columns]
     else:
-        array = np.asarray(X)
-        if array.dtype.kind not in "OUS" or array.ndim != 2:
+        if X.dtype.kind not in "OUS":
             return []
-        columns = list(array.T)
+        columns = list(X.T)
     return [position for position, column in enumerate(columns) if column.dtype.kind in "OUS" and _has_text(column)]
 
 

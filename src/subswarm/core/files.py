@@ -1,0 +1,25 @@
+"""Files that are whole or not there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from os import PathLike
+from pathlib import Path
+
+__all__ = ["write_whole"]
+
+
+def write_whole(path: str | PathLike[str], content: bytes) -> None:
+    """Write a temporary file beside ``path``, flush it to disk and rename it into place; OSError leaves nothing behind."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

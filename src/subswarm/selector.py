@@ -1,0 +1,357 @@
+"""The scikit-learn face: a selector that drops into a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.feature_selection import SelectorMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from subswarm.algorithms import get_algorithm
+from subswarm.algorithms.search import SubsetSettings
+from subswarm.core.budget import Budget
+from subswarm.core.checks import check_choice, check_int
+from subswarm.core.errors import SettingError
+from subswarm.core.space import Space, make_space
+from subswarm.core.types import FloatArray, History, Mask, Masks, SearchResult, Subset
+from subswarm.drive import Callback, search
+from subswarm.evaluation.objective import Objective, make_objective
+from subswarm.progress import ProgressLine
+
+__all__ = ["SwarmSelector", "one_standard_error"]
+
+
+class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Select the features an estimator needs, by a search over subsets scored with cross-validation.
+
+    The score reported is the one the search maximised, so it is optimistic: for an honest figure, cross-validate the
+    selector itself (``cross_val_score(make_pipeline(SwarmSelector(model), model), X, y)``).
+
+    Parameters
+    ----------
+    estimator : estimator or pipeline
+        The model the features are for; a clone is scored, this object stays unfitted.
+    algorithm : str or algorithm, default="2d-upso"
+        A name from ``subswarm.algorithms.names()``, or an algorithm with settings of your own.
+    cv : int, splitter or list of splits, default=10
+        The folds, drawn once. An integer means shuffled folds (stratified for a classifier) from ``random_state``.
+    scoring : str, callable or None
+        As in scikit-learn; None is the estimator's own score.
+    max_evaluations : int or None, default=6000
+        Subsets that may be scored, repeated ones included.
+    max_seconds : float or None
+        Time that the search may take.
+    patience : int or None
+        Stop after this many evaluations without a better subset.
+    min_features, max_features : int, int or None
+        Fewest and most columns to select; the search proposes no others.
+    fixed_features : list of column indices or names, optional
+        Columns that are always selected.
+    feature_groups : list of lists of column indices or names, optional
+        Columns taken or left together, as the columns of one encoded category.
+    initial_subsets : list of subsets, optional
+        Subsets (column indices, names or masks) to start from.
+    choose : "best" or "one-se", default="best"
+        "one-se" selects the fewest columns whose score is within one standard error of the best subset's.
+    engine : "auto", "estimator" or "fast", default="auto"
+        What scores the subsets: the fastest exact engine, scikit-learn itself, or a fast engine or an error.
+    n_jobs : int or None
+        Workers for joblib. The result does not depend on it.
+    device : "cpu"
+    random_state : int, RandomState instance or None
+        Fixes folds, search and any ``random_state=None`` inside the estimator. Global random state is never touched.
+    verbose : int, default=1
+        1 shows one live line in a terminal or notebook (and nothing in logs); 0 shows nothing.
+    callbacks : functions called with a `Snapshot` after each step; one that returns True stops the search
+    checkpoint : path, optional
+        File to save the search to and to go on from after an interruption.
+
+    Attributes
+    ----------
+    support_ : bool array of shape (n_features_in_,)
+        The selected columns.
+    n_features_ : int
+        How many they are.
+    best_score_ : float
+        Mean of ``fold_scores_``.
+    fold_scores_ : float array of shape (n_folds,)
+        Score of the selected columns in each fold, exactly as ``cross_val_score`` gives it on ``folds_``.
+    baseline_score_ : float
+        Mean score of all columns on the same folds; NaN where the estimator fails on them.
+    folds_ : list of (train rows, test rows)
+    result_ : SearchResult
+        The search: best subset, best subset of each size (``front``), engine, timings.
+    history_ : History
+        The search step by step.
+    estimator_ : estimator
+        The unfitted clone that was scored, every ``random_state=None`` inside it fixed.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+        Only where the table has column names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from subswarm import SwarmSelector
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> selector = SwarmSelector(GaussianNB(), max_evaluations=300, random_state=0).fit(X, y)
+    >>> bool(selector.best_score_ >= selector.baseline_score_)
+    True
+    >>> selector.transform(X).shape[1] == selector.n_features_
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        algorithm: Any = "2d-upso",
+        *,
+        cv: Any = 10,
+        scoring: Any = None,
+        max_evaluations: int | None = 6000,
+        max_seconds: float | None = None,
+        patience: int | None = None,
+        min_features: int = 1,
+        max_features: int | None = None,
+        fixed_features: Iterable[Any] | None = None,
+        feature_groups: Iterable[Iterable[Any]] | None = None,
+        initial_subsets: Iterable[Any] | None = None,
+        choose: str = "best",
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        device: str = "cpu",
+        random_state: Any = None,
+        verbose: int = 1,
+        callbacks: Iterable[Callback] = (),
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.algorithm = algorithm
+        self.cv = cv
+        self.scoring = scoring
+        self.max_evaluations = max_evaluations
+        self.max_seconds = max_seconds
+        self.patience = patience
+        self.min_features = min_features
+        self.max_features = max_features
+        self.fixed_features = fixed_features
+        self.feature_groups = feature_groups
+        self.initial_subsets = initial_subsets
+        self.choose = choose
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Search for the best subset of columns.
+
+        Parameters
+        ----------
+        X : table of shape (N, n)
+        y : target of shape (N,)
+        **params : metadata
+            ``groups`` goes to the splitter and ``sample_weight`` (or anything else) to the estimator's ``fit``; with
+            ``sklearn.set_config(enable_metadata_routing=True)`` each goes to whoever requested it.
+
+        Returns
+        -------
+        self
+        """
+        check_choice("choose", self.choose, ("best", "one-se"))
+        check_int("verbose", int(self.verbose), low=0)
+        budget = Budget(evaluations=self.max_evaluations, seconds=self.max_seconds, patience=self.patience)
+        seed = _seed(self.random_state)
+        fit_params, groups = self._metadata(params)
+        estimator = _seeded(clone(self.estimator), seed)
+        objective = make_objective(
+            estimator,
+            X,
+            y,
+            cv=self.cv,
+            scoring=self.scoring,
+            groups=groups,
+            n_jobs=self.n_jobs,
+            device=self.device,
+            random_state=seed,
+            engine=self.engine,
+            params=fit_params,
+        )
+        validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
+        space = make_space(
+            objective.n_features,
+            getattr(self, "feature_names_in_", None),
+            fixed_features=self.fixed_features,
+            feature_groups=self.feature_groups,
+            initial_subsets=self.initial_subsets,
+        )
+        result = self._search(objective, space, budget, seed)
+        self.result_ = result
+        self.history_: History = result.history
+        self.estimator_ = estimator
+        self.folds_ = objective.folds
+        chosen = result.best if self.choose == "best" else one_standard_error(result)
+        self._score(objective, chosen)
+        return self
+
+    def subset_of_size(self, size: int) -> Subset:
+        """The best subset with exactly ``size`` columns that the search saw."""
+        check_is_fitted(self)
+        return self.result_.front.subset_of_size(size)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Who gets which metadata: the estimator's ``fit``, the splitter and the scorer."""
+        return (
+            MetadataRouter(owner=type(self).__name__)
+            .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+            .add(
+                splitter=check_cv(self.cv if self.cv is not None else 10, classifier=is_classifier(self.estimator)),
+                method_mapping=MethodMapping().add(caller="fit", callee="split"),
+            )
+            .add(
+                scorer=check_scoring(self.estimator, scoring=self.scoring),
+                method_mapping=MethodMapping().add(caller="fit", callee="score"),
+            )
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.sparse = False
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = inner.target_tags.multi_output
+        return tags
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        return self.support_
+
+    def _metadata(self, params: dict[str, Any]) -> tuple[Mapping[str, Any], Any]:
+        """Metadata for cross-validation, and the splitter's groups."""
+        if get_config().get("enable_metadata_routing", False):
+            routed = process_routing(self, "fit", **params)
+            return {**routed.estimator.fit, **routed.scorer.score}, routed.splitter.split.get("groups")
+        remaining = {name: value for name, value in params.items() if value is not None}
+        return remaining, remaining.pop("groups", None)
+
+    def _algorithm(self, space: Space) -> Any:
+        algorithm = get_algorithm(self.algorithm) if isinstance(self.algorithm, str) else self.algorithm
+        if not hasattr(algorithm, "begin") or isinstance(algorithm, type):
+            raise SettingError(f"algorithm must be a name or an algorithm such as TwoDUPSO(); got {algorithm!r}.")
+        asked = {"min_features": self.min_features, "max_features": self.max_features, **space.settings()}
+        defaults = {
+            "min_features": 1,
+            "max_features": None,
+            "fixed_features": (),
+            "feature_sizes": None,
+            "initial_subsets": (),
+        }
+        changed = {name: value for name, value in asked.items() if value != defaults[name]}
+        if changed and not isinstance(algorithm, SubsetSettings):
+            raise SettingError(
+                f"{type(algorithm).__name__} does not derive from SubsetSettings, so it cannot honour "
+                f"{', '.join(changed)}."
+            )
+        return replace(algorithm, **changed) if changed else algorithm
+
+    def _search(self, objective: Objective, space: Space, budget: Budget, seed: int) -> SearchResult:
+        scoring = objective.scoring
+        line = ProgressLine(budget.evaluations, scoring.score, scoring.name) if self.verbose else nullcontext()
+        view = _ColumnsView(objective, space)
+        with line as shown:
+            result = search(
+                self._algorithm(space),
+                view,
+                budget,
+                rng=np.random.default_rng(seed),
+                callbacks=[*self.callbacks, *([shown] if shown is not None else [])],
+                checkpoint=self.checkpoint,
+            )
+        return space.result_on_columns(result)
+
+    def _score(self, objective: Objective, chosen: Subset) -> None:
+        self.support_: Mask = chosen.mask
+        self.n_features_ = chosen.cardinality
+        self.fold_scores_: FloatArray = objective.fold_scores(chosen.mask)
+        self.best_score_ = float(self.fold_scores_.mean())
+        try:
+            self.baseline_score_ = float(objective.fold_scores(np.ones(objective.n_features, dtype=bool)).mean())
+        except Exception:  # whatever an estimator may raise on all columns is no reason to lose the search
+            self.baseline_score_ = float("nan")
+
+
+class _ColumnsView:
+    """An objective seen through a space: masks over features in, fitness out."""
+
+    def __init__(self, objective: Objective, space: Space) -> None:
+        self._objective = objective
+        self._space = space
+        self.n_features = space.n_features
+
+    def __call__(self, masks: Masks) -> FloatArray:
+        return self._objective(self._space.columns(masks))
+
+    def losses_of(self, mask: Mask) -> FloatArray:
+        return self._objective.losses_of(self._space.columns(mask))
+
+    def fingerprint(self) -> str:
+        return f"{self._objective.fingerprint()} {self._space.owner.tolist()}"
+
+    @property
+    def computed(self) -> int:
+        return self._objective.computed
+
+    @property
+    def engine(self) -> str:
+        return self._objective.engine
+
+
+def one_standard_error(result: SearchResult) -> Subset:
+    """The smallest subset seen whose fitness is within one standard error of the best one's.
+
+    The standard error is that of the best subset's mean loss over the folds.
+    """
+    if result.fold_losses is None or len(result.fold_losses) < 2:
+        return result.best
+    error = float(result.fold_losses.std(ddof=1) / np.sqrt(len(result.fold_losses)))
+    within = np.flatnonzero(result.front.fitness <= result.best.fitness + error)
+    sizes = result.front.cardinality
+    return result.front.subset_of_size(int(sizes[within].min()))
+
+
+def _seed(random_state: Any) -> int:
+    """A seed from what scikit-learn takes for ``random_state``; None draws fresh entropy, not global state."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(np.iinfo(np.int32).max))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(np.iinfo(np.int32).max))
+    check_int("random_state", random_state, low=0, high=2**32 - 1)
+    return int(random_state)
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    """The estimator with every ``random_state=None`` inside it fixed, so that a subset scores the same each time."""
+    unset = [
+        name
+        for name, value in sorted(estimator.get_params(deep=True).items())
+        if (name == "random_state" or name.endswith("__random_state")) and value is None
+    ]
+    return estimator.set_params(**dict.fromkeys(unset, seed)) if unset else estimator
