@@ -16,7 +16,7 @@ from subswarm.algorithms import Search, get_algorithm, name_of
 from subswarm.algorithms.plain import settings_of
 from subswarm.core.budget import Budget
 from subswarm.core.checks import check_int
-from subswarm.core.errors import SettingError
+from subswarm.core.errors import CheckpointError, SettingError
 from subswarm.core.masks import spread
 from subswarm.core.types import FloatArray, History, Masks, SearchResult, Snapshot
 
@@ -241,6 +241,11 @@ def _resumed(course: _Course, algorithm: Any, saved: files.Saved | None, budget:
     if saved is None:
         return course
     values = saved.values | {"planned": budget.evaluations}
+    if values["n_features"] != course.search.n_features:
+        raise CheckpointError(
+            f"the checkpoint is of a search among {values['n_features']} features, this one is among "
+            f"{course.search.n_features}; use another checkpoint file."
+        )
     return _Course(
         Search.restored(algorithm, saved.arrays, values),
         algorithm_seconds=values["algorithm_seconds"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import platform
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,9 +153,7 @@ class _Report:
             "n_features_in": selector.n_features_in_,
             "best_score": selector.best_score_,
             "fold_scores": selector.fold_scores_.tolist(),
-            "baseline_score": None
-            if selector.baseline_score_ != selector.baseline_score_
-            else selector.baseline_score_,
+            "baseline_score": None if math.isnan(selector.baseline_score_) else selector.baseline_score_,
             "optimistic": True,
             "front": [
                 {"n_features": int(size), "loss": float(loss), "features": self._names(mask)}

@@ -11,7 +11,7 @@ __all__ = ["write_whole"]
 
 
 def write_whole(path: str | PathLike[str], content: bytes) -> None:
-    """Write a temporary file beside ``path``, flush it to disk and rename it into place; OSError leaves nothing behind."""
+    """Write a temporary file beside ``path``, flush it and rename it into place; an error leaves nothing behind."""
     target = Path(path)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
