@@ -27,6 +27,7 @@ from subswarm.core.space import Space, make_space
 from subswarm.core.types import FloatArray, History, Mask, Masks, SearchResult, Subset
 from subswarm.drive import Callback, search
 from subswarm.evaluation.objective import Objective, make_objective
+from subswarm.evaluation.tables import allows_nan
 from subswarm.progress import ProgressLine
 
 __all__ = ["SwarmSelector", "one_standard_error"]
@@ -232,7 +233,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.allow_nan = allows_nan(self.estimator)
         tags.input_tags.sparse = False
         tags.target_tags.required = True
         tags.target_tags.multi_output = inner.target_tags.multi_output

@@ -118,7 +118,7 @@ class _Report:
         console.print(
             Text("search    ", style="bold")
             + Text(
-                f"{result.algorithm}, {result.evaluations} evaluations ({result.computed} distinct) in {seconds:.1f} s, "
+                f"{result.algorithm}, {result.evaluations} evaluations, {result.computed} distinct, {seconds:.1f} s, "
                 f"engine {result.engine}, stopped by {result.stop_reason}"
             )
         )

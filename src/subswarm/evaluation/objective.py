@@ -18,7 +18,7 @@ from subswarm.evaluation.engine import DEFAULT_MAX_BYTES, Engine, engine_for
 from subswarm.evaluation.estimator import fold_scores
 from subswarm.evaluation.folds import FoldedData, fixed_folds
 from subswarm.evaluation.scoring import Scoring, resolve_scoring
-from subswarm.evaluation.tables import check_table, check_target
+from subswarm.evaluation.tables import allows_nan, check_table, check_target
 
 __all__ = ["Objective", "make_objective"]
 
@@ -185,7 +185,7 @@ def make_objective(
             "Pass an instance, such as GaussianNB()."
         )
     tags = get_tags(estimator)
-    X = check_table(X, allow_nan=tags.input_tags.allow_nan)
+    X = check_table(X, allow_nan=allows_nan(estimator))
     y = check_target(y, len(X), numeric=is_regressor(estimator), multi_output=tags.target_tags.multi_output)
     data = FoldedData(
         X=X,

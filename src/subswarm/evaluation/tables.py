@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_array, column_or_1d
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.multiclass import type_of_target
 
 from subswarm.core.errors import DataError
 from subswarm.core.types import FloatArray
 
-__all__ = ["check_table", "check_target"]
+__all__ = ["allows_nan", "check_table", "check_target"]
 
 
 def check_table(X: Any, *, allow_nan: bool = False) -> FloatArray:
@@ -60,6 +61,20 @@ def check_table(X: Any, *, allow_nan: bool = False) -> FloatArray:
             "them (a pipeline with SimpleImputer or KNNImputer), or use an estimator that takes NaN."
         )
     return table
+
+
+def allows_nan(estimator: Any) -> bool:
+    """Whether an estimator takes missing values: by its tags, and for a pipeline up to the step that imputes them."""
+    if not isinstance(estimator, Pipeline):
+        return bool(get_tags(estimator).input_tags.allow_nan)
+    for _, step in estimator.steps:
+        if step is None or isinstance(step, str):
+            continue
+        if not allows_nan(step):
+            return False
+        if type(step).__module__.startswith("sklearn.impute"):
+            return True
+    return True
 
 
 def check_target(y: Any, n_rows: int, *, numeric: bool, multi_output: bool = False) -> NDArray[Any]:
