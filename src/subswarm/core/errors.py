@@ -5,6 +5,7 @@
     SubswarmError
     ├── SettingError (ValueError)      a setting of an algorithm, budget or selector is out of range
     ├── DataError (ValueError)         the table, the target or the folds cannot be used
+    ├── DatasetError (OSError)         a data file is absent, damaged or cannot be fetched
     ├── FitnessError (ValueError)      tell() was given something that is not a fitness for each mask
     ├── ScoringError (ValueError)      the scorer cannot be turned into a loss
     ├── CheckpointError (ValueError)   a checkpoint belongs to another search, or cannot be read
@@ -18,6 +19,7 @@ from __future__ import annotations
 __all__ = [
     "CheckpointError",
     "DataError",
+    "DatasetError",
     "FitnessError",
     "MissingExtraError",
     "ScoringError",
@@ -37,6 +39,10 @@ class SettingError(SubswarmError, ValueError):
 
 class DataError(SubswarmError, ValueError):
     """The table, the target or the folds cannot be used."""
+
+
+class DatasetError(SubswarmError, OSError):
+    """A data file is absent, not what its checksum says, or cannot be fetched."""
 
 
 class FitnessError(SubswarmError, ValueError):

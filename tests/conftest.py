@@ -1,0 +1,26 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from subswarm.datasets import Dataset, is_present, load_dataset
+
+
+@pytest.fixture(scope="session")
+def uci() -> Callable[..., Dataset]:
+    """``uci(name, protocol="sound")``: a data set of the paper, or a skip where its files are absent."""
+    loaded: dict[tuple[str, str], Dataset] = {}
+
+    def load(name: str, protocol: str = "sound") -> Dataset:
+        if not is_present(name):
+            pytest.skip(
+                f"the files of {name!r} are absent; point SUBSWARM_DATA to a folder with the UCI files"
+            )
+        if (name, protocol) not in loaded:
+            loaded[name, protocol] = load_dataset(name, protocol=protocol)
+        return loaded[name, protocol]
+
+    return load
