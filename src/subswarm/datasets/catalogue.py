@@ -77,7 +77,7 @@ class Entry:
     ----------
     name, title, citation, doi, licence : what it is, and whose
     page : its page at UCI
-    url : the folder its files are fetched from
+    repository, folder : the server and the folder on it that its files are fetched from
     files : its files, in the order they are read
     format : "comma", "blank" or "workbook"
     header : whether the first row holds names
@@ -95,7 +95,8 @@ class Entry:
     doi: str
     licence: str
     page: str
-    url: str
+    repository: str
+    folder: str
     files: tuple[SourceFile, ...]
     format: str
     header: bool
@@ -158,7 +159,8 @@ def _entry(name: str, table: dict[str, Any], repository: dict[str, str]) -> Entr
         doi=table["doi"],
         licence=repository["licence"],
         page=f"{repository['page']}{table['page']}",
-        url=f"{repository['url']}{table['folder']}/",
+        repository=repository["url"],
+        folder=table["folder"],
         files=tuple(_file(file) for file in table["files"]),
         format=table["format"],
         header=table.get("header", False),

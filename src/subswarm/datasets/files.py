@@ -12,7 +12,7 @@ from subswarm.core.errors import DatasetError
 from subswarm.datasets.catalogue import Entry, SourceFile
 from subswarm.datasets.parse import plain_text
 
-__all__ = ["DATA_VARIABLE", "find_file", "read_verified", "search_folders"]
+__all__ = ["DATA_VARIABLE", "find_file", "is_genuine", "read_verified", "search_folders"]
 
 DATA_VARIABLE = "SUBSWARM_DATA"
 

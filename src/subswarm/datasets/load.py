@@ -14,6 +14,7 @@ from subswarm.core.errors import DatasetError
 from subswarm.core.types import FloatArray, IntArray
 from subswarm.datasets import parse
 from subswarm.datasets.catalogue import Entry, Reading, describe
+from subswarm.datasets.fetch import cache_folder, fetch_files
 from subswarm.datasets.files import DATA_VARIABLE, find_file, read_verified, search_folders
 from subswarm.datasets.impute import impute_nearest
 
@@ -61,9 +62,17 @@ class Dataset:
 
 
 def load_dataset(
-    name: str, *, protocol: str = "sound", data_dir: str | os.PathLike[str] | None = None
+    name: str,
+    *,
+    protocol: str = "sound",
+    data_dir: str | os.PathLike[str] | None = None,
+    download: bool = True,
 ) -> Dataset:
     """Load one of the paper's sixteen UCI data sets.
+
+    The files are looked for in ``data_dir`` and then in the user's cache folder; where they are in neither
+    they are downloaded into the cache folder. Every file is checked against the catalogue's checksum. Wine
+    and WDBC need no file: scikit-learn ships them.
 
     Parameters
     ----------
@@ -74,6 +83,13 @@ def load_dataset(
     data_dir : path, optional
         A folder with the UCI files (``NAME/FILE`` or ``FILE``); by default the one that the environment
         variable ``SUBSWARM_DATA`` names.
+    download : bool, default=True
+        Whether files that are not at hand may be fetched from UCI (this needs the extra ``data``).
+
+    Raises
+    ------
+    DatasetError
+        Where a file is damaged, absent or cannot be fetched.
 
     Examples
     --------
@@ -83,7 +99,7 @@ def load_dataset(
     """
     entry = describe(name)
     reading = entry.reading(protocol)
-    X, labels, feature_names, origin = _read(entry, reading, search_folders(data_dir))
+    X, labels, feature_names, origin = _read(entry, reading, search_folders(data_dir), download)
     missing = np.isnan(X)
     if reading.rows == "complete":
         complete = ~missing.any(axis=1)
@@ -109,20 +125,19 @@ def load_dataset(
 def is_present(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> bool:
     """Whether the data set can be loaded without a download."""
     entry = describe(name)
-    return entry.scikit_learn is not None or _located(entry, search_folders(data_dir)) is not None
+    return (
+        entry.scikit_learn is not None or _located(entry, [*search_folders(data_dir), *_cache()]) is not None
+    )
 
 
 def _read(
-    entry: Entry, reading: Reading, folders: list[Path]
+    entry: Entry, reading: Reading, folders: list[Path], download: bool
 ) -> tuple[FloatArray, Any, tuple[str, ...], str]:
     paths = _located(entry, folders)
     if paths is None:
         if entry.scikit_learn is not None:
             return (*_from_scikit_learn(entry), "scikit-learn")
-        raise DatasetError(
-            f"the files of {entry.name!r} ({', '.join(file.name for file in entry.files)}) were not found; "
-            f"fetch them from {entry.page} and name their folder with data_dir or {DATA_VARIABLE}."
-        )
+        paths = fetch_files(entry) if download else _cached(entry)
     contents = [read_verified(path, file) for path, file in zip(paths, entry.files, strict=True)]
     return (*_chosen(entry, reading, _rows(entry, contents)), str(paths[0].parent))
 
@@ -131,6 +146,23 @@ def _located(entry: Entry, folders: list[Path]) -> list[Path] | None:
     """The paths of all files, or None where one is missing."""
     found = [find_file(entry, file, folders) for file in entry.files]
     return [path for path in found if path is not None] if all(found) else None
+
+
+def _cached(entry: Entry) -> list[Path]:
+    """The paths in the cache folder."""
+    paths = _located(entry, _cache())
+    if paths is None:
+        wanted = ", ".join(file.name for file in entry.files)
+        raise DatasetError(
+            f"the files of {entry.name!r} ({wanted}) are not at hand, and download=False. Fetch them from "
+            f"{entry.page} and name their folder with data_dir or {DATA_VARIABLE}, or allow the download."
+        )
+    return paths
+
+
+def _cache() -> list[Path]:
+    folder = cache_folder()
+    return [] if folder is None else [folder]
 
 
 def _rows(entry: Entry, contents: list[bytes]) -> parse.Rows:
