@@ -16,9 +16,7 @@ def uci() -> Callable[..., Dataset]:
 
     def load(name: str, protocol: str = "sound") -> Dataset:
         if not is_present(name):
-            pytest.skip(
-                f"the files of {name!r} are absent; point SUBSWARM_DATA to a folder with the UCI files"
-            )
+            pytest.skip(f"the files of {name!r} are absent; point SUBSWARM_DATA to a folder with the UCI files")
         if (name, protocol) not in loaded:
             loaded[name, protocol] = load_dataset(name, protocol=protocol)
         return loaded[name, protocol]

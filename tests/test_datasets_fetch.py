@@ -122,9 +122,7 @@ def test_a_damaged_file_in_the_cache_is_fetched_anew(server, tmp_path):
     assert path.read_bytes() == TEXT
 
 
-@pytest.mark.parametrize(
-    "wrong", [b"<html>not here</html>", TEXT + b"5,6,c\n", b""], ids=["page", "longer", "empty"]
-)
+@pytest.mark.parametrize("wrong", [b"<html>not here</html>", TEXT + b"5,6,c\n", b""], ids=["page", "longer", "empty"])
 def test_a_wrong_checksum_is_refused_and_leaves_nothing(server, tmp_path, wrong):
     server.files["/deep/tiny/tiny.data"] = wrong
     with pytest.raises(DatasetError, match=r"is not the file the catalogue knows.*Nothing was kept"):
@@ -163,9 +161,7 @@ def test_a_dead_network_is_a_clear_error(tmp_path):
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         closed_port = held.getsockname()[1]
-    with pytest.raises(
-        DatasetError, match=r"could not be fetched.*name its folder with data_dir or SUBSWARM_DATA"
-    ):
+    with pytest.raises(DatasetError, match=r"could not be fetched.*name its folder with data_dir or SUBSWARM_DATA"):
         fetch_files(tiny(), mirror=f"http://127.0.0.1:{closed_port}/", folder=tmp_path)
     assert everything_below(tmp_path) == []
 

@@ -8,6 +8,7 @@ import typer
 
 from subswarm._version import __version__
 from subswarm.cli.algorithms import algorithms
+from subswarm.cli.datasets import datasets
 from subswarm.cli.select import select
 
 __all__ = ["app"]
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 app.command()(select)
 app.command()(algorithms)
+app.command()(datasets)
 
 
 def _print_version(wanted: bool) -> None:

@@ -38,6 +38,7 @@ def select(
     choose: Annotated[
         str, typer.Option(help="best, or one-se: the fewest features within one standard error.")
     ] = "best",
+    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
     impute: Annotated[bool, typer.Option("--impute", help="Fill missing values from the nearest row.")] = False,
     one_hot: Annotated[
         bool, typer.Option("--one-hot", help="Encode text columns, one category's columns kept together.")
@@ -57,7 +58,7 @@ def select(
 
     if out is not None and not out.resolve().parent.is_dir():
         raise SettingError(f"--out names {out}, but the folder {out.parent} does not exist; make it first.")
-    data = open_table(table, target=target, impute=impute, one_hot=one_hot)
+    data = open_table(table, target=target, drop=drop or [], impute=impute, one_hot=one_hot)
     kind = data.task if task == "auto" else task
     selector = SwarmSelector(
         make_model(model, kind),

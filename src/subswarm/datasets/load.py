@@ -125,9 +125,7 @@ def load_dataset(
 def is_present(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> bool:
     """Whether the data set can be loaded without a download."""
     entry = describe(name)
-    return (
-        entry.scikit_learn is not None or _located(entry, [*search_folders(data_dir), *_cache()]) is not None
-    )
+    return entry.scikit_learn is not None or _located(entry, [*search_folders(data_dir), *_cache()]) is not None
 
 
 def _read(

@@ -50,9 +50,7 @@ def open_table(
     """
     word = os.fspath(source)
     if word.startswith(_OPENML):
-        return load_openml(
-            word.removeprefix(_OPENML), target=target, drop=drop, impute=impute, one_hot=one_hot
-        )
+        return load_openml(word.removeprefix(_OPENML), target=target, drop=drop, impute=impute, one_hot=one_hot)
     if word in DEMO_NAMES or word in names():
         table = load_demo(word) if word in DEMO_NAMES else _as_table(load_dataset(word))
         if target not in (None, table.target_name) or drop:

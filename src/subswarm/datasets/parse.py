@@ -36,9 +36,7 @@ def blank_rows(content: bytes) -> Rows:
 def workbook_rows(content: bytes, sheets: Sequence[str]) -> Rows:
     """The named sheets of an .xlsx workbook, side by side, each cell as its text."""
     with zipfile.ZipFile(io.BytesIO(content)) as book:
-        strings = [
-            "".join(node.itertext()) for node in ElementTree.fromstring(book.read("xl/sharedStrings.xml"))
-        ]
+        strings = ["".join(node.itertext()) for node in ElementTree.fromstring(book.read("xl/sharedStrings.xml"))]
         parts = _sheet_parts(book)
         return beside([_sheet_rows(book.read(parts[sheet]), strings) for sheet in sheets])
 
@@ -61,8 +59,7 @@ def _sheet_parts(book: zipfile.ZipFile) -> dict[str, str]:
     targets = {node.attrib["Id"]: node.attrib["Target"] for node in relations}
     workbook = ElementTree.fromstring(book.read("xl/workbook.xml"))
     return {
-        sheet.attrib["name"]: f"xl/{targets[sheet.attrib[_RELATION_ID]]}"
-        for sheet in workbook.iter(f"{_MAIN}sheet")
+        sheet.attrib["name"]: f"xl/{targets[sheet.attrib[_RELATION_ID]]}" for sheet in workbook.iter(f"{_MAIN}sheet")
     }
 
 

@@ -39,9 +39,7 @@ def sound_folds(y: ArrayLike, n_splits: int = 10, seed: int = 0) -> Folds:
     splitter = StratifiedKFold(n_splits, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        return [
-            (train.astype(np.intp), test.astype(np.intp)) for train, test in splitter.split(labels, labels)
-        ]
+        return [(train.astype(np.intp), test.astype(np.intp)) for train, test in splitter.split(labels, labels)]
 
 
 def published_folds(y: ArrayLike, n_splits: int = 10, seed: int = 0) -> Folds:
@@ -66,9 +64,7 @@ def published_folds(y: ArrayLike, n_splits: int = 10, seed: int = 0) -> Folds:
         fold_of[rows] = rng.permutation(n_splits)[run]
     folds = [(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in range(n_splits)]
     if not all(len(test) for _, test in folds):
-        raise DataError(
-            f"{n_splits} folds dealt from {len(labels)} rows leave a fold without rows; use fewer folds."
-        )
+        raise DataError(f"{n_splits} folds dealt from {len(labels)} rows leave a fold without rows; use fewer folds.")
     return folds
 
 

@@ -112,9 +112,7 @@ def make_table(
     chosen = next(column for column in columns if column.name == target)
     features = [column for column in columns if column.name != target and column.name not in drop]
     if not features:
-        raise DataError(
-            f"{name} has no column besides the target {target!r}; at least one feature is needed."
-        )
+        raise DataError(f"{name} has no column besides the target {target!r}; at least one feature is needed.")
     if not len(chosen.values):
         raise DataError(f"{name} has column names and no rows; at least 2 rows are needed.")
     y, task = _target(name, chosen)
@@ -141,9 +139,7 @@ def _check_names(name: str, columns: Sequence[Column], target: str, drop: Collec
         raise DataError(f"{name} has {_listed(twice)} more than once; give every column a name of its own.")
     for wanted, role in [(target, "target"), *((column, "dropped") for column in drop)]:
         if wanted not in counts:
-            raise DataError(
-                f"{name} has no column {wanted!r} (the {role} one). {_suggestion(wanted, list(counts))}"
-            )
+            raise DataError(f"{name} has no column {wanted!r} (the {role} one). {_suggestion(wanted, list(counts))}")
     if target in drop:
         raise DataError(f"{target!r} is both the target and dropped; choose one.")
 
@@ -159,9 +155,7 @@ def _suggestion(wanted: str, names: list[str]) -> str:
 def _target(name: str, column: Column) -> tuple[NDArray[Any], str]:
     """The target's values and the task they look like."""
     if column.unusable:
-        raise DataError(
-            f"the target {column.name!r} of {name} holds {column.unusable}; text or numbers are wanted."
-        )
+        raise DataError(f"the target {column.name!r} of {name} holds {column.unusable}; text or numbers are wanted.")
     missing = np.flatnonzero(column.missing)
     if len(missing):
         shown = ", ".join(str(row + 1) for row in missing[:5]) + (", ..." if len(missing) > 5 else "")
@@ -174,18 +168,14 @@ def _target(name: str, column: Column) -> tuple[NDArray[Any], str]:
     if column.is_flag:
         return column.values.astype(bool), "classification"
     if not np.isfinite(column.values).all():
-        raise DataError(
-            f"the target {column.name!r} of {name} has infinite values; replace or drop those rows."
-        )
+        raise DataError(f"the target {column.name!r} of {name} has infinite values; replace or drop those rows.")
     if (column.values == np.round(column.values)).all() and np.abs(column.values).max() < 2**53:
         few = len(np.unique(column.values)) <= min(_MOST_CLASSES, len(column.values) // 2)
         return column.values.astype(np.int64), "classification" if few else "regression"
     return column.values, "regression"
 
 
-def _check_features(
-    name: str, features: Sequence[Column], *, impute: bool, one_hot: bool, max_categories: int
-) -> None:
+def _check_features(name: str, features: Sequence[Column], *, impute: bool, one_hot: bool, max_categories: int) -> None:
     """Refuse, with what to do, columns that are neither numbers nor wanted to be made into numbers."""
 
     def refuse(is_bad: Callable[[Column], Any], what: str, remedy: str) -> None:
@@ -257,9 +247,7 @@ def _feature_names(name: str, names: list[str]) -> tuple[str, ...]:
 def _groups(widths: Sequence[int]) -> list[list[int]]:
     """The column indices of every block wider than one."""
     ends = np.cumsum(widths)
-    return [
-        list(range(end - width, end)) for width, end in zip(widths, ends.tolist(), strict=True) if width > 1
-    ]
+    return [list(range(end - width, end)) for width, end in zip(widths, ends.tolist(), strict=True) if width > 1]
 
 
 def _listed(names: Sequence[str], most: int = 5) -> str:
