@@ -209,7 +209,7 @@ def test_a_dataset_loads_the_same_through_a_mirror(server, uci, tmp_path, monkey
         server.files[f"/{entry.folder}/{file.archive or file.name}"] = content
     monkeypatch.setenv("SUBSWARM_MIRROR", server.url)
     monkeypatch.setenv("SUBSWARM_CACHE", str(tmp_path))
-    monkeypatch.delenv("SUBSWARM_DATA")
+    monkeypatch.delenv("SUBSWARM_DATA", raising=False)
     assert not is_present(name)
     with pytest.raises(DatasetError, match="download=False"):
         load_dataset(name, download=False)

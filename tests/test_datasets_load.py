@@ -147,7 +147,7 @@ def test_scikit_learns_copy_equals_the_file(uci, name, monkeypatch):
     from_file = uci(name)
     if from_file.origin == "scikit-learn":
         pytest.skip(f"the file of {name!r} is absent; point SUBSWARM_DATA to a folder with the UCI files")
-    monkeypatch.delenv("SUBSWARM_DATA")
+    monkeypatch.delenv("SUBSWARM_DATA", raising=False)
     shipped = load_dataset(name)
     assert shipped.origin == "scikit-learn"
     assert shipped.classes == from_file.classes

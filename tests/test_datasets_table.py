@@ -198,7 +198,14 @@ def test_an_empty_file_is_refused(csv, text):
         load_table(csv(text), "y")
 
 
-def test_a_header_without_rows_or_features_is_refused(csv):
+def test_a_header_without_rows_or_features_is_refused(csv, parquet):
+    empty = {
+        "a": pyarrow.array([], pyarrow.float32()),
+        "b": pyarrow.array([], pyarrow.string()),
+        "y": pyarrow.array([]),
+    }
+    with pytest.raises(DataError, match="column names and no rows"):
+        load_table(parquet(empty), "y")
     with pytest.raises(DataError, match="column names and no rows"):
         load_table(csv("a,y\n"), "y")
     with pytest.raises(DataError, match="no column besides the target 'y'"):

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.error import URLError
 
 import numpy as np
-from scipy import sparse
 
 from subswarm.core.errors import DataError, DatasetError
 from subswarm.datasets.table import Column, Table, make_table
@@ -91,7 +90,7 @@ def _fetched(which: int | str, target: str | None, cache_dir: str | None) -> Any
 
 def _features(bunch: Any) -> list[Column]:
     """The features; a nominal one comes as codes and gets its texts back."""
-    data = bunch.data.toarray() if sparse.issparse(bunch.data) else np.asarray(bunch.data)
+    data = bunch.data.toarray() if hasattr(bunch.data, "toarray") else np.asarray(bunch.data)
     categories = bunch.categories or {}
     return [
         Column(name, _texts(values, categories[name]) if name in categories else values.astype(np.float64))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import zipfile
 from collections.abc import Sequence
 from xml.etree import ElementTree
@@ -78,6 +77,6 @@ def _sheet_rows(part: bytes, strings: Sequence[str]) -> Rows:
 def _column(reference: str) -> int:
     """The column number of a reference such as "AB12": 28."""
     number = 0
-    for letter in re.match(r"[A-Z]+", reference).group():  # type: ignore[union-attr]
+    for letter in reference.rstrip("0123456789"):
         number = number * 26 + ord(letter) - ord("A") + 1
     return number
