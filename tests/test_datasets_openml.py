@@ -48,6 +48,7 @@ def cache(tmp_path):
         ]
         description = {
             "id": "999001",
+            "file_id": "999001",
             "name": "flowers",
             "version": "1",
             "description": "",

@@ -55,7 +55,7 @@ def test_parquet_types_come_through(parquet):
     path = parquet(
         {
             "whole": pyarrow.array([1, 2, 3, 4], pyarrow.int16()),
-            "half": pyarrow.array(np.array([1, 2, 3, 4], np.float16)),
+            "half": pyarrow.array(np.array([1, 2, 3, 4], np.float16), mask=np.zeros(4, bool)),
             "exact": pyarrow.array([decimal.Decimal("1.25")] * 4),
             "flag": pyarrow.array([True, False, True, False]),
             "coded": pyarrow.array([5, 6, 5, 6]).dictionary_encode(),

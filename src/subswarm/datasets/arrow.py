@@ -149,7 +149,9 @@ def _column(name: str, values: Any) -> Column:
         return _column(name, values.cast(kind.value_type))
     if types.is_boolean(kind) or types.is_null(kind):
         return Column(name, _numbers(values.cast("uint8").cast(float64())), is_flag=types.is_boolean(kind))
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+    if types.is_floating(kind):
+        return Column(name, _numbers(values))
+    if types.is_integer(kind) or types.is_decimal(kind):
         return Column(name, _numbers(compute.cast(values, float64(), safe=False)))
     if types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
         return Column(name, np.array(values.cast(string()).to_pylist(), dtype=object))
