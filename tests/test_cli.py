@@ -1,0 +1,201 @@
+"""The command line, as a person runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes, load_wine
+
+from subswarm.algorithms import names
+
+
+def run(*arguments: object, status: int = 0, **settings) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "subswarm", *map(str, arguments)]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, **settings)
+    assert process.returncode == status, process.stdout + process.stderr
+    assert "Traceback" not in process.stderr
+    return process
+
+
+QUICK = ("--model", "nb", "--evaluations", 60, "--cv", 3)
+
+
+@pytest.fixture(scope="module")
+def wine_csv(tmp_path_factory):
+    frame = load_wine(as_frame=True).frame
+    path = tmp_path_factory.mktemp("tables") / "wine.csv"
+    frame.assign(target=np.array(["barolo", "grignolino", "barbera"])[frame["target"]]).to_csv(path, index=False)
+    return path
+
+
+def test_a_csv_file_in_a_summary_and_json_out(wine_csv, tmp_path):
+    out = tmp_path / "selected.json"
+    shown = run("select", wine_csv, "--target", "target", *QUICK, "--seed", 3, "--out", out).stdout
+    found = json.loads(out.read_text())
+    assert "all features" in shown
+    assert f"{found['baseline_score']:.4f}" in shown
+    assert f"{found['best_score']:.4f}" in shown
+    assert found["selected"][0] in shown
+    assert found["evaluations"] == 60
+    assert found["seed"] == 3
+    assert found["n_features"] == len(found["selected"]) == sum(found["support"])
+    assert np.mean(found["fold_scores"]) == pytest.approx(found["best_score"])
+    again = tmp_path / "again.json"
+    run("select", wine_csv, "--target", "target", *QUICK, "--seed", 3, "--jobs", 1, "--out", again)
+    clocks = ("algorithm_seconds", "evaluation_seconds")
+    kept = [{k: v for k, v in json.loads(p.read_text()).items() if k not in clocks} for p in (out, again)]
+    assert kept[0] == kept[1]
+
+
+def test_a_parquet_file_and_regression(tmp_path):
+    path = tmp_path / "diabetes.parquet"
+    load_diabetes(as_frame=True).frame.to_parquet(path)
+    out = tmp_path / "x.json"
+    run("select", path, "--target", "target", "--model", "linear", "--evaluations", 30, "--cv", 3, "--out", out)
+    found = json.loads(out.read_text())
+    assert (found["task"], found["scoring"]) == ("regression", "r2")
+
+
+@pytest.mark.parametrize("table", ["wine", "breast-cancer", "digits"])
+def test_the_demo_tables_are_built_in(table):
+    assert "selected" in run("select", table, *QUICK).stdout
+
+
+def test_limits_kept_columns_and_settings_are_passed_on(wine_csv, tmp_path):
+    out = tmp_path / "x.json"
+    run(
+        *("select", wine_csv, "--target", "target", *QUICK, "--max-features", 3, "--keep", "ash", "--choose", "one-se"),
+        *(
+            "--algorithm",
+            "2d-gpso",
+            "--set",
+            "particles=10",
+            "--set",
+            "refresh_gap=null",
+            "--out",
+            out,
+            "--scoring",
+            "f1_macro",
+        ),
+    )
+    found = json.loads(out.read_text())
+    assert "ash" in found["selected"]
+    assert found["n_features"] <= 3
+    assert (found["algorithm"], found["settings"]["particles"], found["settings"]["refresh_gap"]) == (
+        "2d-gpso",
+        10,
+        None,
+    )
+    assert found["scoring"] == "f1_macro"
+
+
+def test_text_and_missing_values_are_named_with_what_to_do(tmp_path):
+    frame = load_wine(as_frame=True).frame
+    frame["colour"] = np.where(frame["color_intensity"] > 5, "dark", np.where(frame["hue"] > 1, "pale", "middling"))
+    frame.loc[::9, "ash"] = np.nan
+    path = tmp_path / "wine.csv"
+    frame.to_csv(path, index=False)
+    error = run("select", path, "--target", "target", *QUICK, status=2).stderr
+    assert "colour" in error
+    assert "--one-hot" in error or "one_hot" in error
+    error = run("select", path, "--target", "target", *QUICK, "--one-hot", status=2).stderr
+    assert "ash" in error
+    assert "impute" in error
+    shown = run("select", path, "--target", "target", *QUICK, "--one-hot", "--impute").stdout
+    assert "selected" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("select", "wine", "--model", "oracle"), "no model 'oracle'"),
+        (("select", "wine", "--algorithm", "2d-upsi"), "did you mean '2d-upso'"),
+        (("select", "wine", "--set", "particles"), "NAME=VALUE"),
+        (("select", "wine", "--set", "particle=3"), "did you mean 'particles'"),
+        (("select", "wine", "--scoring", "acuracy"), "acuracy"),
+        (("select", "wine", "--keep", "ashe"), "Did you mean 'ash'"),
+        (("select", "wine", "--out", "no/such/folder/x.json"), "does not exist"),
+        (("select", "wine", "--task", "regression", "--model", "nb"), "does not do regression"),
+        (("select", "wine", "--max-features", "0"), "max_features"),
+        (("select", "no-such-file.csv", "--target", "y"), "no-such-file.csv"),
+        (("select", "wine", "--cv", "1"), "at least 2 folds"),
+    ],
+)
+def test_bad_arguments_get_one_clear_sentence(arguments, sentence):
+    error = run(*arguments, status=2).stderr
+    assert error.startswith("error: ")
+    assert sentence in error
+
+
+def test_a_column_called_like_markup_is_shown_as_it_is(tmp_path):
+    frame = load_wine(as_frame=True).frame.rename(columns={"ash": "[red]ash[/red]", "hue": "<script>"})
+    path = tmp_path / "wine.csv"
+    frame.to_csv(path, index=False)
+    shown = run(
+        *("select", path, "--target", "target", *QUICK, "--keep", "[red]ash[/red]", "--keep", "<script>")
+    ).stdout
+    assert "[red]ash[/red]" in shown
+    assert "<script>" in shown
+
+
+def test_the_algorithms_are_listed_with_their_settings():
+    listed = json.loads(run("algorithms", "--json").stdout)
+    assert list(listed) == names()
+    assert listed["2d-upso"]["settings"]["refresh_gap"] == 3
+    assert all(entry["source"] and entry["summary"] for entry in listed.values())
+    shown = run("algorithms").stdout
+    assert "2d-upso" in shown
+    assert "unification" in run("algorithms", "2d-upso").stdout
+    assert "no algorithm" in run("algorithms", "nonsense", status=2).stderr
+
+
+def test_version_and_help():
+    assert run("--version").stdout.startswith("subswarm ")
+    assert "select" in run("--help").stdout
+    assert "--target" in run("select", "--help").stdout
+
+
+def test_a_search_can_be_interrupted_and_gone_on_with(wine_csv, tmp_path):
+    checkpoint = tmp_path / "wine.ckpt"
+    whole, broken = tmp_path / "whole.json", tmp_path / "broken.json"
+    run("select", wine_csv, "--target", "target", *QUICK, "--out", whole)
+    run("select", wine_csv, "--target", "target", *QUICK, "--checkpoint", checkpoint, "--seconds", 0)
+    run("select", wine_csv, "--target", "target", *QUICK, "--checkpoint", checkpoint, "--out", broken)
+    assert json.loads(whole.read_text())["selected"] == json.loads(broken.read_text())["selected"]
+
+
+HIDDEN = """
+import sys
+for name in {hidden!r}:
+    sys.modules[name] = None
+sys.argv = ["subswarm", *{arguments!r}]
+from subswarm.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("hidden", "arguments", "sentence"),
+    [
+        (["typer"], ["algorithms"], "pip install 'subswarm[cli]'"),
+        (["pyarrow"], ["select", "x.parquet", "--target", "y"], "subswarm[cli]"),
+    ],
+)
+def test_a_missing_extra_gives_one_clear_sentence(hidden, arguments, sentence, tmp_path):
+    pd.DataFrame({"a": [1, 2], "y": [0, 1]}).to_parquet(tmp_path / "x.parquet")
+    code = HIDDEN.format(hidden=hidden, arguments=arguments)
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert process.returncode != 0
+    assert sentence in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+def test_importing_the_package_is_light():
+    heavy = ("sklearn", "numba", "scipy", "pandas", "typer", "rich", "matplotlib", "torch")
+    code = f"import sys, subswarm; print([m for m in {heavy!r} if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
