@@ -217,17 +217,13 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Who gets which metadata: the estimator's ``fit``, the splitter and the scorer."""
+        splitter = check_cv(self.cv if self.cv is not None else 10, classifier=is_classifier(self.estimator))
+        scorer = check_scoring(self.estimator, scoring=self.scoring)
         return (
             MetadataRouter(owner=type(self).__name__)
-            .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-            .add(
-                splitter=check_cv(self.cv if self.cv is not None else 10, classifier=is_classifier(self.estimator)),
-                method_mapping=MethodMapping().add(caller="fit", callee="split"),
-            )
-            .add(
-                scorer=check_scoring(self.estimator, scoring=self.scoring),
-                method_mapping=MethodMapping().add(caller="fit", callee="score"),
-            )
+            .add(estimator=self.estimator, method_mapping=_fitting("fit"))
+            .add(splitter=splitter, method_mapping=_fitting("split"))
+            .add(scorer=scorer, method_mapping=_fitting("score"))
         )
 
     def __sklearn_tags__(self) -> Tags:
@@ -334,6 +330,11 @@ def one_standard_error(result: SearchResult) -> Subset:
     within = np.flatnonzero(result.front.fitness <= result.best.fitness + error)
     sizes = result.front.cardinality
     return result.front.subset_of_size(int(sizes[within].min()))
+
+
+def _fitting(callee: str) -> MethodMapping:
+    """What ``fit`` calls, also when a pipeline calls ``fit_transform``."""
+    return MethodMapping().add(caller="fit", callee=callee).add(caller="fit_transform", callee=callee)
 
 
 def _seed(random_state: Any) -> int:
