@@ -66,4 +66,6 @@ def engine_for(
 
 
 def _fast_engines() -> list[type[Engine]]:
-    return []
+    from subswarm.evaluation.gaussian_nb import GaussianNBEngine
+
+    return [GaussianNBEngine]

@@ -1,0 +1,144 @@
+"""Gaussian naive Bayes for a whole swarm: moments once per fold, then a weighted sum of squares per subset.
+
+scikit-learn adds ``var_smoothing`` times the largest variance *among the columns it was given* to every variance, so
+the likelihood of a column depends on its company. What depends on it (a logarithm and a reciprocal for each column and
+class) is kept for each widest column seen; the sums over columns are taken anew for each subset.
+
+Sums in another order round differently. Each row's two best classes are compared with a bound on that rounding, and a
+fold in which any row is too close to call is answered by `GaussianNB` itself, put together from the same moments.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+
+from subswarm.core.types import FloatArray, IntArray, Masks
+from subswarm.evaluation.answers import LABEL_SCORERS, Answers
+from subswarm.evaluation.fast_engine import FastEngine, FoldClasses, codes_of, column_lists
+from subswarm.evaluation.folds import FoldedData
+from subswarm.evaluation.gaussian_tables import GaussianTables
+from subswarm.evaluation.recipe import class_codes, recipe_for, standard_scorer
+from subswarm.evaluation.threads import n_threads, spread
+
+__all__ = ["GaussianNBEngine"]
+
+_PROBABILITY_SCORERS = frozenset(
+    {"average_precision", "neg_brier_score", "neg_log_loss", "roc_auc", "roc_auc_ovo", "roc_auc_ovr"}
+)
+_WORTH_THREADS = 2_000_000
+"""Sums of squares in a batch (about 0.3 ms of work) from which starting threads pays."""
+
+
+class GaussianNBEngine(FastEngine):
+    """`GaussianNB`, bare or behind one of scikit-learn's scalers."""
+
+    name: ClassVar[str] = "gaussian_nb"
+
+    def __init__(
+        self, estimator: Any, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int
+    ) -> None:
+        super().__init__(estimator, data, n_jobs=n_jobs, max_bytes=max_bytes)
+        recipe = recipe_for(estimator, (GaussianNB,))
+        assert recipe is not None
+        self._model = recipe.model
+        self._classes = FoldClasses.of(data)
+        self._tables = GaussianTables.of(data, recipe.scaler, recipe.model, self._classes, max_bytes)
+        self._threads = n_threads(n_jobs)
+        self.rechecked = 0
+
+    @classmethod
+    def is_usable_for(cls, estimator: Any, data: FoldedData, device: str) -> bool:
+        recipe = recipe_for(estimator, (GaussianNB,))
+        return (
+            recipe is not None
+            and device == "cpu"
+            and not data.params
+            and class_codes(data) is not None
+            and standard_scorer(estimator, data, LABEL_SCORERS | _PROBABILITY_SCORERS)
+            and not np.isnan(data.X).any()
+            and _settings_are_sound(recipe.model, data)
+        )
+
+    def _scores(self, masks: Masks) -> FloatArray:
+        if self._data.scoring.name in _PROBABILITY_SCORERS:
+            return np.array([self._score_folds(_Assembled(self, np.flatnonzero(mask))) for mask in masks])
+        codes = self._codes(masks)
+        if self._data.scoring.name == "accuracy":
+            return self._classes.accuracy(codes)
+        return np.array([self._score_folds(_Predicted(self._classes, row)) for row in codes])
+
+    def _codes(self, masks: Masks) -> NDArray[np.int16]:
+        """The predicted class of each test row, exactly scikit-learn's, shape (P, all test rows)."""
+        tables = self._tables
+        codes = np.empty((len(masks), len(self._classes.codes)), dtype=np.int16)
+        doubts = np.empty((len(masks), self._data.n_folds), dtype=np.int64)
+        for start, stop in tables.batches(masks):
+            columns, starts = column_lists(masks[start:stop])
+            slots = tables.slots_of(columns, starts)
+            work = len(columns) * len(self._classes.codes) * tables.most_classes
+            threads = self._threads if work > _WORTH_THREADS else 1
+
+            def classify(first: int, last: int) -> None:
+                tables.classify(first, last, columns, starts, slots, codes[start:stop], doubts[start:stop])  # noqa: B023
+
+            spread(classify, stop - start, threads)
+        for p, f in zip(*np.nonzero(doubts), strict=True):
+            chosen = np.flatnonzero(masks[p])
+            model, rows = self.assembled(chosen, int(f))
+            codes[p, self._classes.rows_of(int(f))] = codes_of(model.predict(rows), self._classes.classes[f])
+            self.rechecked += 1
+        return codes
+
+    def assembled(self, columns: IntArray, fold: int) -> tuple[Any, FloatArray]:
+        """A fitted `GaussianNB` for these columns and the fold's test rows, bit for bit what fitting it would give."""
+        tables = self._tables
+        if len(columns) == 1 or not tables.is_reliable(columns, fold):
+            return self._fitted(columns, self._data.folds[fold])
+        model = clone(self._model)
+        n_classes = len(self._classes.classes[fold])
+        model.classes_ = self._classes.classes[fold]
+        model.n_features_in_ = len(columns)
+        model.epsilon_ = model.var_smoothing * tables.variance[fold, columns].max()
+        model.theta_ = np.ascontiguousarray(tables.theta[fold, :n_classes, columns].T)
+        model.var_ = np.ascontiguousarray(tables.class_variance[fold, :n_classes, columns].T) + model.epsilon_
+        model.class_count_ = tables.class_count[fold, :n_classes]
+        model.class_prior_ = tables.prior[fold, :n_classes]
+        return model, tables.test_rows(columns, fold)
+
+
+class _Assembled:
+    """Answers a scorer with the fitted model itself."""
+
+    def __init__(self, engine: GaussianNBEngine, columns: IntArray) -> None:
+        self._engine = engine
+        self._columns = columns
+
+    def __call__(self, fold: int) -> tuple[Any, FloatArray]:
+        return self._engine.assembled(self._columns, fold)
+
+
+class _Predicted:
+    """Answers a scorer with classes that are already known."""
+
+    def __init__(self, classes: FoldClasses, codes: NDArray[np.int16]) -> None:
+        self._classes = classes
+        self._codes = codes
+
+    def __call__(self, fold: int) -> tuple[Any, NDArray[np.int16]]:
+        codes, classes = self._codes[self._classes.rows_of(fold)], self._classes.classes[fold]
+        return Answers(classes, classes[codes]), codes
+
+
+def _settings_are_sound(model: GaussianNB, data: FoldedData) -> bool:
+    """Whether scikit-learn accepts the model's settings in every fold."""
+    try:
+        for fold in data.folds:
+            clone(model).fit(np.zeros((len(fold.train), 1)), data.y[fold.train])
+    except Exception:
+        return False
+    return True
