@@ -67,5 +67,6 @@ def engine_for(
 
 def _fast_engines() -> list[type[Engine]]:
     from subswarm.evaluation.gaussian_nb import GaussianNBEngine
+    from subswarm.evaluation.knn import KNeighborsEngine
 
-    return [GaussianNBEngine]
+    return [GaussianNBEngine, KNeighborsEngine]

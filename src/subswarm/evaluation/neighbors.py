@@ -1,0 +1,168 @@
+"""Finds neighbours: chooses the kernel and its precision, spreads the subsets over threads, reuses their scratch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subswarm.core.types import FloatArray, IntArray, Masks
+from subswarm.evaluation import knn_numpy
+from subswarm.evaluation.knn_layout import NeighborLayout
+from subswarm.evaluation.threads import spread
+
+__all__ = ["NeighborFinder"]
+
+_SPARE = 3
+"""How many more than k rows the filter keeps for each row: rounding seldom leaves more in doubt."""
+_MANY = 0.2
+"""Share of rows settled by a full scan from which another precision of the filter is tried."""
+
+
+@dataclass(eq=False)
+class _Scratch:
+    """What one thread works in; ``lists`` keep the neighbours of its last subset, as a first guess for the next."""
+
+    keys: dict[Any, NDArray[Any]]
+    lists: NDArray[np.int32]
+    nearest: NDArray[np.int64]
+    distances: FloatArray
+
+
+@dataclass(eq=False)
+class NeighborFinder:
+    """The k nearest training rows of every test row, for any subset of the columns.
+
+    ``ordered`` asks for the neighbours nearest first, with distances; without it only the set of them is found.
+    """
+
+    layout: NeighborLayout
+    n_neighbors: int
+    city_block: bool
+    ordered: bool
+    threads: int
+    max_bytes: int
+    precision: Any = np.float32
+    rechecked: tuple[int, int] = (0, 0)
+    _pool: list[_Scratch] = field(default_factory=list, repr=False)
+    _scanned_before: float | None = None
+    _precision_is_settled: bool = False
+
+    def votes(self, masks: Masks, labels: NDArray[np.int64], n_classes: int) -> NDArray[np.int16]:
+        """The most frequent label among the neighbours, (P, all test rows); the lowest where several are."""
+        codes = np.empty((len(masks), len(self.layout.tests)), dtype=np.int16)
+        kernels = _kernels()
+        counts = np.zeros((len(masks), 2), dtype=np.int64)
+
+        def work(first: int, last: int) -> None:
+            ballots = np.empty(n_classes, dtype=np.int64)
+            scratch = self._pool.pop() if self._pool else self._scratch()
+            for p in range(first, last):
+                nearest, _ = self._find(np.flatnonzero(masks[p]), scratch, counts[p])
+                if kernels is None:
+                    votes = (labels[nearest][:, :, None] == np.arange(n_classes)).sum(axis=1)
+                    codes[p] = votes.argmax(axis=1)
+                else:
+                    kernels.vote(nearest, labels, ballots, codes[p])
+            self._pool.append(scratch)
+
+        spread(work, len(masks), self._affordable_threads(), blas=not self.city_block)
+        self._learn(counts)
+        return codes
+
+    def in_order(self, columns: IntArray) -> tuple[NDArray[np.int64], FloatArray]:
+        """The neighbours of all test rows, nearest first, and their distances (squared, or city-block)."""
+        result: list[tuple[NDArray[np.int64], FloatArray]] = []
+        counts = np.zeros((1, 2), dtype=np.int64)
+        ordered, self.ordered = self.ordered, True
+
+        def work(first: int, last: int) -> None:
+            scratch = self._pool.pop() if self._pool else self._scratch()
+            nearest, distances = self._find(columns, scratch, counts[0])
+            result.append((nearest.copy(), distances.copy()))
+            self._pool.append(scratch)
+
+        spread(work, 1, 1, blas=not self.city_block)
+        self.ordered = ordered
+        self._learn(counts)
+        return result[0]
+
+    def _find(
+        self, columns: IntArray, scratch: _Scratch, counts: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], FloatArray]:
+        kernels, layout = _kernels(), self.layout
+        if kernels is None:
+            return knn_numpy.neighbors(layout, columns, self.n_neighbors, self.city_block, self.max_bytes)
+        folds = (layout.mode, layout.shifts, layout.scales, layout.tests, layout.test_starts, layout.barred)
+        if self.city_block:
+            kernels.city_block_neighbors(columns, layout.X, *folds, scratch.nearest, scratch.distances)
+            return scratch.nearest, scratch.distances
+        half_ulp, floor = (2.0**-24, 1e-36) if self.precision is np.float32 else (2.0**-53, 1e-290)
+        k = len(columns)
+        filtered = (columns, layout.X, layout.center, layout.factor, _unit(layout.largest[columns]))
+        A = np.empty((len(layout.X), k), dtype=self.precision)
+        results = (A, scratch.keys[self.precision], scratch.lists, scratch.nearest, scratch.distances, counts)
+        if self._by_partitions:
+            looseness = (k + 32) * half_ulp
+            kernels.partition_neighbors(
+                *filtered, layout.fold_of, looseness, (k + 8) * floor, self.ordered, *results
+            )
+            return scratch.nearest[layout.places], scratch.distances[layout.places] if self.ordered else scratch.distances
+        looseness = (2 * k + 40) * half_ulp
+        kernels.weighted_neighbors(
+            *filtered, layout.weights, *folds, looseness, (k + 8) * floor, self.ordered, *results
+        )
+        return scratch.nearest, scratch.distances
+
+    @property
+    def _by_partitions(self) -> bool:
+        return self.layout.mode == 0 and len(self.layout.fold_of) > 0 and not self.city_block
+
+    def _rows(self) -> int:
+        return self.layout.fold_of.size if self._by_partitions else len(self.layout.tests)
+
+    def _scratch(self) -> _Scratch:
+        rows, kept = self._rows(), self.n_neighbors + _SPARE
+        return _Scratch(
+            keys={dtype: np.empty((rows, kept), dtype=dtype) for dtype in (np.float32, np.float64)},
+            lists=np.full((rows, kept), -1, dtype=np.int32),
+            nearest=np.empty((rows, self.n_neighbors), dtype=np.int64),
+            distances=np.empty((rows, self.n_neighbors)),
+        )
+
+    def _affordable_threads(self) -> int:
+        N, n = self.layout.X.shape
+        rows, kept = self._rows(), self.n_neighbors + _SPARE
+        each = 8 * N * (2 * n + 8) + rows * (16 * kept + 24 * self.n_neighbors)
+        return max(1, min(self.threads, self.max_bytes // each))
+
+    def _learn(self, counts: NDArray[np.int64]) -> None:
+        """Keep the tally, and change the filter's precision where it settles too few rows and the other does better."""
+        refined, scanned = counts.sum(axis=0).tolist()
+        self.rechecked = (self.rechecked[0] + refined, self.rechecked[1] + scanned)
+        share = scanned / (len(counts) * max(1, self._rows()))
+        if self._precision_is_settled or _kernels() is None:
+            return
+        if self._scanned_before is None:
+            if share > _MANY:
+                self._scanned_before, self.precision = share, np.float64
+        else:
+            self._precision_is_settled = True
+            if share > self._scanned_before / 2:
+                self.precision = np.float32
+
+
+def _unit(largest: FloatArray) -> float:
+    """A power of two that brings the largest absolute value to at most 1."""
+    top = float(largest.max())
+    return float(2.0 ** -np.ceil(np.log2(top))) if top > 0 else 1.0
+
+
+def _kernels() -> Any:
+    try:
+        from subswarm.evaluation import knn_kernel as kernels
+    except ImportError:
+        return None
+    return kernels
