@@ -39,7 +39,9 @@ class KNeighborsEngine(FastEngine):
 
     name: ClassVar[str] = "knn"
 
-    def __init__(self, estimator: Any, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int) -> None:
+    def __init__(
+        self, estimator: Any, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int
+    ) -> None:
         super().__init__(estimator, data, n_jobs=n_jobs, max_bytes=max_bytes)
         recipe = recipe_for(estimator, _MODELS)
         assert recipe is not None

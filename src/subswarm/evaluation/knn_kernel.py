@@ -18,6 +18,8 @@ from numba import njit
 __all__ = ["city_block_neighbors", "partition_neighbors", "vote", "weighted_neighbors"]
 
 _TILE = 128
+_WIDE = 96
+"""Columns from which computing each pair of rows once saves more than copying the other half costs."""
 
 
 @njit(nogil=True, cache=True)
@@ -89,126 +91,115 @@ def _norms(A: Any, norms: Any) -> None:
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
-def _mark_pairs(g: Any, height: Any, limit: Any, own_height: Any, own_limit: Any, hits: Any) -> None:
-    """Which columns of a row of products may enter the row's list, or have the row enter theirs."""
-    for s in range(g.shape[0]):
-        twice = g[s] + g[s]
-        hits[s] = (height[s] - twice < own_limit) | (own_height - twice < limit[s])
-
-
-@njit(nogil=True, cache=True, fastmath={"contract"})
-def _mark_row(g: Any, height: Any, own_limit: Any, hits: Any) -> None:
-    """Which columns of a row of products may enter the row's list."""
-    for s in range(g.shape[0]):
-        hits[s] = height[s] - (g[s] + g[s]) < own_limit
+def _lower_bounds(g: Any, heights: Any, group: Any, own: int, bounds: Any) -> None:
+    """Lower bounds of a row's distances (less a constant), infinite for the rows that are not trained on."""
+    for j in range(g.shape[0]):
+        bound = heights[j] - (g[j] + g[j])
+        bounds[j] = np.inf if group[j] == own else bound
 
 
 @njit(nogil=True, cache=True)
-def _offer(keys: Any, lists: Any, limits: Any, fold_of: Any, i: int, j: int, key: float) -> None:
-    """Offer row j to the lists of row i in every partition that has them in different folds."""
-    N, last = fold_of.shape[1], keys.shape[1] - 1
-    worst = keys[i, 0]
-    for r in range(fold_of.shape[0]):
-        at = r * N + i
-        if key < keys[at, last] and fold_of[r, i] != fold_of[r, j]:
-            place = last
-            while place > 0 and keys[at, place - 1] > key:
-                keys[at, place] = keys[at, place - 1]
-                lists[at, place] = lists[at, place - 1]
-                place -= 1
-            keys[at, place] = key
-            lists[at, place] = j
-        worst = max(worst, keys[at, last])
-    limits[i] = min(limits[i], worst)
+def _column_minima(table: Any, minima: Any) -> None:
+    for s in range(minima.shape[0]):
+        minima[s] = table[0, s]
+    for b in range(1, table.shape[0]):
+        for s in range(minima.shape[0]):
+            minima[s] = min(table[b, s], minima[s])
 
 
 @njit(nogil=True, cache=True)
-def _take_hits(
-    products: Any,
+def _kth_smallest(values: Any, K: int, ranks: Any) -> float:
+    """By counting, for each value, those that are no larger: no branches, unlike sorting."""
+    for s in range(values.shape[0]):
+        ranks[s] = 0
+    for t in range(values.shape[0]):
+        value = values[t]
+        for s in range(values.shape[0]):
+            ranks[s] += np.int32(value <= values[s])
+    kth = values.max()
+    for s in range(values.shape[0]):
+        kth = values[s] if ranks[s] >= K and values[s] < kth else kth
+    return kth
+
+
+@njit(nogil=True, cache=True)
+def _mark(bounds: Any, ceiling: Any, hits: Any) -> None:
+    for j in range(bounds.shape[0]):
+        hits[j] = bounds[j] <= ceiling
+
+
+@njit(nogil=True, cache=True)
+def _shortlist(
+    g: Any,
+    heights: Any,
+    group: Any,
+    own: int,
+    bounds: Any,
+    table: Any,
+    minima: Any,
+    second_table: Any,
+    second_minima: Any,
+    ranks: Any,
     hits: Any,
     words: Any,
-    top: int,
-    left: int,
-    height: Any,
-    limit: Any,
-    heights: Any,
-    fold_of: Any,
     keys: Any,
-    lists: Any,
-    limits: Any,
+    rows: Any,
 ) -> None:
-    """Offer the pairs marked in a tile to the lists of both their rows (of the tile's rows only, on the diagonal)."""
-    wide = products.shape[1]
-    for t in range(products.shape[0]):
-        i = top + t
-        if top == left:
-            _mark_row(products[t], height, limits[i], hits)
-        else:
-            _mark_pairs(products[t], height, limit, heights[i], limits[i], hits)
-        for w in range(words.shape[0]):
-            if words[w] != 0:
-                for s in range(8 * w, min(8 * w + 8, wide)):
-                    if hits[s]:
-                        j = left + s
-                        twice = products[t, s] + products[t, s]
-                        if heights[j] - twice < limits[i]:
-                            _offer(keys, lists, limits, fold_of, i, j, heights[j] - twice)
-                        if top != left and heights[i] - twice < limits[j]:
-                            _offer(keys, lists, limits, fold_of, j, i, heights[i] - twice)
+    """The rows with the smallest lower bounds, as many as ``rows`` has room for, into ``keys`` and ``rows``, sorted.
 
-
-@njit(nogil=True, cache=True, fastmath=True)
-def _dot(A: Any, i: int, j: int) -> float:
-    x, y = A[i], A[j]
-    total = x[0] * y[0]
-    for c in range(1, x.shape[0]):
-        total += x[c] * y[c]
-    return total
-
-
-@njit(nogil=True, cache=True)
-def _first_limits(A: Any, heights: Any, widths: Any, fold_of: Any, lists: Any, limits: Any) -> None:
-    """A limit for each row that K rows are certainly under: where the K nearest rows of the last subset are now."""
-    N = A.shape[0]
-    limits[:] = -np.inf
-    for r in range(fold_of.shape[0]):
-        for i in range(N):
-            at = r * N + i
-            for s in range(lists.shape[1]):
-                j = lists[at, s]
-                if j < 0:
-                    limits[i] = np.inf
-                    break
-                key = heights[j] - 2.0 * _dot(A, i, j) + 2.0 * (widths[i] + widths[j])
-                if key > limits[i]:
-                    limits[i] = key
-
-
-@njit(nogil=True, cache=True)
-def _fill_lists(A: Any, heights: Any, widths: Any, fold_of: Any, keys: Any, lists: Any) -> None:
-    """The K smallest lower bounds of each row's distances, in each partition, from one product over all pairs.
-
-    ``lists`` come with the nearest rows of another subset (or -1): they tell what is too far to be looked at.
+    ``table`` is another view of ``bounds`` (padded with infinity), ``second_table`` of ``minima``, ``words`` of
+    ``hits``. The K-th smallest of many minima is not far above the K-th smallest of all bounds, so that few rows more
+    than are wanted are looked at one by one.
     """
+    _lower_bounds(g, heights, group, own, bounds)
+    last = keys.shape[0] - 1
+    _column_minima(table, minima)
+    _column_minima(second_table, second_minima)
+    _mark(bounds, _kth_smallest(second_minima, last + 1, ranks), hits)
+    for s in range(last + 1):
+        keys[s] = np.inf
+        rows[s] = -1
+    for w in range(words.shape[0]):
+        if words[w] != 0:
+            for j in range(8 * w, 8 * w + 8):
+                if hits[j]:
+                    key = bounds[j]
+                    if key < keys[last]:
+                        place = last
+                        while place > 0 and keys[place - 1] > key:
+                            keys[place] = keys[place - 1]
+                            rows[place] = rows[place - 1]
+                            place -= 1
+                        keys[place] = key
+                        rows[place] = j
+
+
+@njit(nogil=True, cache=True)
+def _all_products(A: Any, G: Any) -> None:
+    """A times its transpose into G, each pair once."""
     N = A.shape[0]
-    limits = np.empty(N, dtype=A.dtype)
-    _first_limits(A, heights, widths, fold_of, lists, limits)
-    keys[:] = np.inf
-    lists[:] = -1
     buffer = np.empty(_TILE * _TILE, dtype=A.dtype)
-    hits = np.zeros(_TILE, dtype=np.bool_)
-    words = hits.view(np.uint64)
     for top in range(0, N, _TILE):
         tall = min(_TILE, N - top)
         for left in range(top, N, _TILE):
             wide = min(_TILE, N - left)
-            products = buffer[: tall * wide].reshape(tall, wide)
-            np.dot(A[top : top + tall], A[left : left + wide].T, products)
-            hits[:] = False
-            height, limit = heights[left : left + wide], limits[left : left + wide]
-            _take_hits(
-                products, hits, words, top, left, height, limit, heights, fold_of, keys, lists, limits
-            )
+            tile = buffer[: tall * wide].reshape(tall, wide)
+            np.dot(A[top : top + tall], A[left : left + wide].T, tile)
+            G[top : top + tall, left : left + wide] = tile
+            if left > top:
+                for s in range(wide):
+                    line = G[left + s, top : top + tall]
+                    for t in range(tall):
+                        line[t] = tile[t, s]
+
+
+@njit(nogil=True, cache=True)
+def _is_clear(keys: Any, rows: Any, k: int, widths: Any, own_width: float) -> bool:
+    """Whether the first k of a shortlist are certainly nearer than all other rows."""
+    highest = 0.0 + keys[0]
+    for s in range(k):
+        highest = max(highest, keys[s] + widths[rows[s]])
+    return highest + own_width < keys[k]
 
 
 @njit(nogil=True, cache=True)
@@ -251,23 +242,30 @@ def _settle(
     candidates = 0
     while candidates < K and rows[candidates] >= 0 and keys[candidates] <= ceiling:
         candidates += 1
-    if candidates == k and not ordered:
-        nearest[:] = rows[:k]
-        return
     distances[:] = np.inf
     nearest[:] = X.shape[0]
     if candidates < K:
         counts[0] += 1
         for s in range(candidates):
-            _insert_exact(
-                distances, nearest, _distance(X, i, rows[s], columns, mode, shift, scale), rows[s]
-            )
+            _insert_exact(distances, nearest, _distance(X, i, rows[s], columns, mode, shift, scale), rows[s])
         return
     counts[1] += 1
     np.dot(A, b, products)
     for j in range(A.shape[0]):
         if excluded[j] != own_fold and heights[j] - (products[j] + products[j]) <= ceiling:
             _insert_exact(distances, nearest, _distance(X, i, j, columns, mode, shift, scale), j)
+
+
+@njit(nogil=True, cache=True)
+def _lanes(N: int, K: int) -> tuple[int, int]:
+    """How many minima to take last (twice K at least), and how many first, so that both steps cost about the same."""
+    lanes = 16
+    while lanes < 2 * K:
+        lanes *= 2
+    span = lanes
+    while span * span < N * lanes:
+        span *= 2
+    return lanes, span
 
 
 @njit(nogil=True, cache=True)
@@ -281,57 +279,99 @@ def partition_neighbors(
     looseness: float,
     floor: float,
     ordered: bool,
+    spare: int,
     A: Any,
-    keys: Any,
-    lists: Any,
+    G: Any,
     nearest: Any,
     distances: Any,
     counts: Any,
 ) -> None:
-    """The nearest rows of every row, in each of R partitions into folds, from one symmetric product.
+    """The nearest rows of every row, in each of R partitions into folds, all from the same products.
 
-    Into ``nearest`` (R N, k) and, where ``ordered``, ``distances`` (squared). ``keys``, ``lists`` (R N, K) and A
-    (N, k columns) are scratch; ``counts`` learns how many rows were settled among their candidates and by a full scan.
+    Into ``nearest`` (R N, k) and, where ``ordered``, ``distances`` (squared). A (N, k columns) is scratch, and so is G:
+    (N, N) for all products at once, each pair once, or a band of rows where that would be too large. ``counts`` learns
+    how many rows were settled among their candidates and by a full scan.
     """
-    N = X.shape[0]
+    N, k = X.shape[0], nearest.shape[1]
+    K = k + spare
     norms = np.empty(N, dtype=A.dtype)
     heights = np.empty(N, dtype=A.dtype)
     widths = np.empty(N)
     products = np.empty(N, dtype=A.dtype)
-    found = np.empty(nearest.shape[1])
+    found = np.empty(k)
     nothing = np.empty(X.shape[1])
+    lanes, span = _lanes(N, K)
+    padding = np.full((N + span - 1) // span * span, np.inf, dtype=A.dtype)
+    bounds, table = padding[:N], padding.reshape(-1, span)
+    minima = np.empty(span, dtype=A.dtype)
+    second_table, second_minima = minima.reshape(-1, lanes), np.empty(lanes, dtype=A.dtype)
+    ranks = np.empty(lanes, dtype=np.int32)
+    marks = np.zeros((N + 7) // 8 * 8, dtype=np.bool_)
+    hits, words = marks[:N], marks.view(np.uint64)
+    keys = np.empty(K, dtype=A.dtype)
+    rows = np.empty(K, dtype=np.int64)
     _compact(X, columns, center, factor, unit, A)
     _norms(A, norms)
     for i in range(N):
         heights[i] = norms[i] * (1.0 - looseness)
         widths[i] = 2.0 * looseness * norms[i] + floor
-    _fill_lists(A, heights, widths, fold_of, keys, lists)
-    for r in range(fold_of.shape[0]):
-        for i in range(N):
-            _settle(
-                i,
-                keys[r * N + i],
-                lists[r * N + i],
-                widths,
-                widths[i],
-                A,
-                A[i],
-                heights,
-                fold_of[r],
-                fold_of[r, i],
-                X,
-                columns,
-                0,
-                nothing,
-                nothing,
-                ordered,
-                products,
-                found,
-                nearest[r * N + i],
-                counts,
-            )
-            if ordered:
-                distances[r * N + i] = found
+    whole = G.shape[0] == N and columns.shape[0] >= _WIDE
+    if whole:
+        _all_products(A, G)
+    band = N if whole else min(G.shape[0], _TILE)
+    for top in range(0, N, band):
+        tall = min(band, N - top)
+        if not whole:
+            np.dot(A[top : top + tall], A.T, G[:tall])
+        for t in range(tall):
+            i = top + t
+            g = G[t]
+            for r in range(fold_of.shape[0]):
+                group, own = fold_of[r], fold_of[r, i]
+                _shortlist(
+                    g,
+                    heights,
+                    group,
+                    own,
+                    bounds,
+                    table,
+                    minima,
+                    second_table,
+                    second_minima,
+                    ranks,
+                    hits,
+                    words,
+                    keys,
+                    rows,
+                )
+                if not ordered and _is_clear(keys, rows, k, widths, widths[i]):
+                    for s in range(k):
+                        nearest[r * N + i, s] = rows[s]
+                else:
+                    _settle(
+                        i,
+                        keys,
+                        rows,
+                        widths,
+                        widths[i],
+                        A,
+                        A[i],
+                        heights,
+                        group,
+                        own,
+                        X,
+                        columns,
+                        0,
+                        nothing,
+                        nothing,
+                        ordered,
+                        products,
+                        found,
+                        nearest[r * N + i],
+                        counts,
+                    )
+                    if ordered:
+                        distances[r * N + i] = found
 
 
 @njit(nogil=True, cache=True)
@@ -351,9 +391,9 @@ def weighted_neighbors(
     looseness: float,
     floor: float,
     ordered: bool,
+    spare: int,
     A: Any,
-    keys: Any,
-    lists: Any,
+    G: Any,
     nearest: Any,
     distances: Any,
     counts: Any,
@@ -361,19 +401,29 @@ def weighted_neighbors(
     """The nearest training rows of each fold's test rows, each fold with its own weight for each column.
 
     ``weights`` (F, n) multiply squared differences of the filter's columns; ``barred`` (F, N) is 1 for rows that are
-    not in a fold's training set. Results go to ``nearest`` (all test rows, k).
+    not in a fold's training set; G holds the products of a band of test rows. Results go to ``nearest`` (all test
+    rows, k).
     """
-    N, F, width = X.shape[0], weights.shape[0], columns.shape[0]
+    N, F, width, k = X.shape[0], weights.shape[0], columns.shape[0], nearest.shape[1]
+    K = k + spare
     chosen = np.empty((width, F), dtype=A.dtype)
     squares = np.empty((N, width), dtype=A.dtype)
     heights = np.empty(N, dtype=A.dtype)
     widths = np.empty(N)
     products = np.empty(N, dtype=A.dtype)
-    found = np.empty(nearest.shape[1])
-    buffer = np.empty(_TILE * _TILE, dtype=A.dtype)
-    block = np.empty(_TILE * width, dtype=A.dtype)
-    hits = np.zeros(_TILE, dtype=np.bool_)
-    words = hits.view(np.uint64)
+    found = np.empty(k)
+    lanes, span = _lanes(N, K)
+    padding = np.full((N + span - 1) // span * span, np.inf, dtype=A.dtype)
+    bounds, table = padding[:N], padding.reshape(-1, span)
+    minima = np.empty(span, dtype=A.dtype)
+    second_table, second_minima = minima.reshape(-1, lanes), np.empty(lanes, dtype=A.dtype)
+    ranks = np.empty(lanes, dtype=np.int32)
+    marks = np.zeros((N + 7) // 8 * 8, dtype=np.bool_)
+    hits, words = marks[:N], marks.view(np.uint64)
+    keys = np.empty(K, dtype=A.dtype)
+    rows = np.empty(K, dtype=np.int64)
+    band = min(G.shape[0], _TILE)
+    block = np.empty(band * width, dtype=A.dtype)
     _compact(X, columns, center, factor, unit, A)
     for i in range(N):
         for c in range(width):
@@ -382,58 +432,63 @@ def weighted_neighbors(
         for c in range(width):
             chosen[c, f] = weights[f, columns[c]]
     norms = np.dot(squares, chosen)
-    keys[:] = np.inf
-    lists[:] = -1
     for f in range(F):
         for i in range(N):
             heights[i] = norms[i, f] * (1.0 - looseness)
             widths[i] = 2.0 * looseness * norms[i, f] + floor
-        for top in range(test_starts[f], test_starts[f + 1], _TILE):
-            tall = min(_TILE, test_starts[f + 1] - top)
+        for top in range(test_starts[f], test_starts[f + 1], band):
+            tall = min(band, test_starts[f + 1] - top)
             B = block[: tall * width].reshape(tall, width)
             for t in range(tall):
                 for c in range(width):
                     B[t, c] = A[tests[top + t], c] * chosen[c, f]
-            for left in range(0, N, _TILE):
-                wide = min(_TILE, N - left)
-                tile = buffer[: tall * wide].reshape(tall, wide)
-                np.dot(B, A[left : left + wide].T, tile)
-                hits[:] = False
-                for t in range(tall):
-                    g, row_keys = tile[t], keys[top + t]
-                    _mark_row(g, heights[left : left + wide], row_keys[-1], hits)
-                    for w in range(words.shape[0]):
-                        if words[w] != 0:
-                            for s in range(8 * w, min(8 * w + 8, wide)):
-                                key = heights[left + s] - (g[s] + g[s])
-                                if hits[s] and not barred[f, left + s] and key < row_keys[-1]:
-                                    _insert(row_keys, lists[top + t], key, left + s)
+            np.dot(B, A.T, G[:tall])
             for t in range(tall):
                 i = tests[top + t]
-                _settle(
-                    i,
-                    keys[top + t],
-                    lists[top + t],
-                    widths,
-                    widths[i],
-                    A,
-                    B[t],
+                _shortlist(
+                    G[t],
                     heights,
                     barred[f],
                     1,
-                    X,
-                    columns,
-                    mode,
-                    shifts[f],
-                    scales[f],
-                    ordered,
-                    products,
-                    found,
-                    nearest[top + t],
-                    counts,
+                    bounds,
+                    table,
+                    minima,
+                    second_table,
+                    second_minima,
+                    ranks,
+                    hits,
+                    words,
+                    keys,
+                    rows,
                 )
-                if ordered:
-                    distances[top + t] = found
+                if not ordered and _is_clear(keys, rows, k, widths, widths[i]):
+                    for s in range(k):
+                        nearest[top + t, s] = rows[s]
+                else:
+                    _settle(
+                        i,
+                        keys,
+                        rows,
+                        widths,
+                        widths[i],
+                        A,
+                        B[t],
+                        heights,
+                        barred[f],
+                        1,
+                        X,
+                        columns,
+                        mode,
+                        shifts[f],
+                        scales[f],
+                        ordered,
+                        products,
+                        found,
+                        nearest[top + t],
+                        counts,
+                    )
+                    if ordered:
+                        distances[top + t] = found
 
 
 @njit(nogil=True, cache=True)

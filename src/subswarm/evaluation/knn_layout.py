@@ -44,8 +44,8 @@ class NeighborLayout:
     scales: FloatArray
     tests: NDArray[np.int64]
     test_starts: NDArray[np.int64]
-    barred: NDArray[np.uint8]
-    fold_of: NDArray[np.int64]
+    barred: NDArray[np.int32]
+    fold_of: NDArray[np.int32]
     places: NDArray[np.int64]
     center: FloatArray
     factor: FloatArray
@@ -60,7 +60,7 @@ class NeighborLayout:
         F = data.n_folds
         shifts, scales, unsure = np.zeros((F, n)), np.ones((F, n)), np.zeros(n, dtype=bool)
         spreads = np.ones((F, n))
-        barred = np.ones((F, N), dtype=np.uint8)
+        barred = np.ones((F, N), dtype=np.int32)
         for f, fold in enumerate(data.folds):
             barred[f, fold.train] = 0
             train, test = scaled_rows(X, fold, scaler)
@@ -101,7 +101,7 @@ def rows_are_plain(folds: tuple[Fold, ...]) -> bool:
     return all(bool((np.diff(fold.train) > 0).all()) for fold in folds)
 
 
-def partitions(folds: tuple[Fold, ...], n_rows: int) -> NDArray[np.int64]:
+def partitions(folds: tuple[Fold, ...], n_rows: int) -> NDArray[np.int32]:
     """The fold of each row in each partition, (R, N), where the folds are R partitions in a row; else R is 0.
 
     Examples
@@ -111,17 +111,20 @@ def partitions(folds: tuple[Fold, ...], n_rows: int) -> NDArray[np.int64]:
     >>> partitions(halves, 4).tolist()
     [[1, 1, 0, 0]]
     """
-    none = np.empty((0, n_rows), dtype=np.int64)
-    found, current = [], np.full(n_rows, -1, dtype=np.int64)
+    none = np.empty((0, n_rows), dtype=np.int32)
+    found, current = [], np.full(n_rows, -1, dtype=np.int32)
     for f, fold in enumerate(folds):
         kept_out = np.ones(n_rows, dtype=bool)
         kept_out[fold.train] = False
-        if not np.array_equal(np.flatnonzero(kept_out), np.sort(fold.test)) or (current[fold.test] >= 0).any():
+        if (
+            not np.array_equal(np.flatnonzero(kept_out), np.sort(fold.test))
+            or (current[fold.test] >= 0).any()
+        ):
             return none
         current[fold.test] = f
         if (current >= 0).all():
             found.append(current)
-            current = np.full(n_rows, -1, dtype=np.int64)
+            current = np.full(n_rows, -1, dtype=np.int32)
     return np.array(found) if found and (current < 0).all() else none
 
 

@@ -17,16 +17,19 @@ __all__ = ["NeighborFinder"]
 
 _SPARE = 3
 """How many more than k rows the filter keeps for each row: rounding seldom leaves more in doubt."""
+_CACHE = 32 << 20
+"""Bytes of products (as doubles) up to which all pairs are held, each computed once, rather than a band of rows."""
+_FEW = 128
+"""Rows in a band."""
 _MANY = 0.2
 """Share of rows settled by a full scan from which another precision of the filter is tried."""
 
 
 @dataclass(eq=False)
 class _Scratch:
-    """What one thread works in; ``lists`` keep the neighbours of its last subset, as a first guess for the next."""
+    """What one thread works in."""
 
-    keys: dict[Any, NDArray[Any]]
-    lists: NDArray[np.int32]
+    products: NDArray[np.float64]
     nearest: NDArray[np.int64]
     distances: FloatArray
 
@@ -102,18 +105,18 @@ class NeighborFinder:
         half_ulp, floor = (2.0**-24, 1e-36) if self.precision is np.float32 else (2.0**-53, 1e-290)
         k = len(columns)
         filtered = (columns, layout.X, layout.center, layout.factor, _unit(layout.largest[columns]))
-        A = np.empty((len(layout.X), k), dtype=self.precision)
-        results = (A, scratch.keys[self.precision], scratch.lists, scratch.nearest, scratch.distances, counts)
+        N = len(layout.X)
+        A = np.empty((N, k), dtype=self.precision)
+        G = scratch.products.view(self.precision)[: self._band() * N].reshape(-1, N)
+        results = (self.ordered, _SPARE, A, G, scratch.nearest, scratch.distances, counts)
         if self._by_partitions:
             looseness = (k + 32) * half_ulp
-            kernels.partition_neighbors(
-                *filtered, layout.fold_of, looseness, (k + 8) * floor, self.ordered, *results
-            )
-            return scratch.nearest[layout.places], scratch.distances[layout.places] if self.ordered else scratch.distances
+            kernels.partition_neighbors(*filtered, layout.fold_of, looseness, (k + 8) * floor, *results)
+            return scratch.nearest[layout.places], scratch.distances[
+                layout.places
+            ] if self.ordered else scratch.distances
         looseness = (2 * k + 40) * half_ulp
-        kernels.weighted_neighbors(
-            *filtered, layout.weights, *folds, looseness, (k + 8) * floor, self.ordered, *results
-        )
+        kernels.weighted_neighbors(*filtered, layout.weights, *folds, looseness, (k + 8) * floor, *results)
         return scratch.nearest, scratch.distances
 
     @property
@@ -124,18 +127,22 @@ class NeighborFinder:
         return self.layout.fold_of.size if self._by_partitions else len(self.layout.tests)
 
     def _scratch(self) -> _Scratch:
-        rows, kept = self._rows(), self.n_neighbors + _SPARE
+        rows = self._rows()
         return _Scratch(
-            keys={dtype: np.empty((rows, kept), dtype=dtype) for dtype in (np.float32, np.float64)},
-            lists=np.full((rows, kept), -1, dtype=np.int32),
+            products=np.empty(self._band() * len(self.layout.X)),
             nearest=np.empty((rows, self.n_neighbors), dtype=np.int64),
             distances=np.empty((rows, self.n_neighbors)),
         )
 
+    def _band(self) -> int:
+        """How many rows of products are held at once: all of them where they fit the cache, else a few."""
+        N = len(self.layout.X)
+        whole = self._by_partitions and 8 * N * N <= min(_CACHE, self.max_bytes // 4)
+        return N if whole else min(N, _FEW)
+
     def _affordable_threads(self) -> int:
         N, n = self.layout.X.shape
-        rows, kept = self._rows(), self.n_neighbors + _SPARE
-        each = 8 * N * (2 * n + 8) + rows * (16 * kept + 24 * self.n_neighbors)
+        each = 8 * N * (2 * n + 8 + self._band()) + 16 * self._rows() * self.n_neighbors
         return max(1, min(self.threads, self.max_bytes // each))
 
     def _learn(self, counts: NDArray[np.int64]) -> None:
