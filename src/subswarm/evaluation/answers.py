@@ -34,9 +34,7 @@ REGRESSION_SCORERS = frozenset(
 class Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose predictions are known: a scorer may ask for them, whatever rows it shows."""
 
-    def __init__(
-        self, classes: NDArray[Any], labels: NDArray[Any], probabilities: FloatArray | None = None
-    ) -> None:
+    def __init__(self, classes: NDArray[Any], labels: NDArray[Any], probabilities: FloatArray | None = None) -> None:
         self.classes = classes
         self.labels = labels
         self.probabilities = probabilities

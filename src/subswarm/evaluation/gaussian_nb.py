@@ -39,9 +39,7 @@ class GaussianNBEngine(FastEngine):
 
     name: ClassVar[str] = "gaussian_nb"
 
-    def __init__(
-        self, estimator: Any, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int
-    ) -> None:
+    def __init__(self, estimator: Any, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int) -> None:
         super().__init__(estimator, data, n_jobs=n_jobs, max_bytes=max_bytes)
         recipe = recipe_for(estimator, (GaussianNB,))
         assert recipe is not None

@@ -62,9 +62,7 @@ class GaussianTables:
         self.store = np.empty((3, 0, *self.theta.shape[1:]))
 
     @classmethod
-    def of(
-        cls, data: FoldedData, scaler: Any, model: Any, classes: FoldClasses, max_bytes: int
-    ) -> GaussianTables:
+    def of(cls, data: FoldedData, scaler: Any, model: Any, classes: FoldClasses, max_bytes: int) -> GaussianTables:
         """The tables of a model on the folds' rows; ``max_bytes`` bounds what is kept for the smoothings."""
         F, n = data.n_folds, data.n_features
         C = max(len(known) for known in classes.classes)

@@ -39,9 +39,7 @@ class KNeighborsEngine(FastEngine):
 
     name: ClassVar[str] = "knn"
 
-    def __init__(
-        self, estimator: Any, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int
-    ) -> None:
+    def __init__(self, estimator: Any, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int) -> None:
         super().__init__(estimator, data, n_jobs=n_jobs, max_bytes=max_bytes)
         recipe = recipe_for(estimator, _MODELS)
         assert recipe is not None
@@ -112,9 +110,7 @@ class KNeighborsEngine(FastEngine):
             return np.asarray(np.add.reduceat(codes == self._truth, starts, axis=1, dtype=np.int32) / sizes)
         return np.array([self._label_scores(row) for row in codes])
 
-    def _per_mask(
-        self, masks: Masks, score: Callable[[NDArray[np.int64], FloatArray], FloatArray]
-    ) -> FloatArray:
+    def _per_mask(self, masks: Masks, score: Callable[[NDArray[np.int64], FloatArray], FloatArray]) -> FloatArray:
         return np.array([score(*self._finder.in_order(np.flatnonzero(mask))) for mask in masks])
 
     def _codes(self, masks: Masks) -> NDArray[np.int16]:

@@ -209,26 +209,22 @@ def _settle(
     rows: Any,
     widths: Any,
     own_width: float,
-    A: Any,
-    b: Any,
-    heights: Any,
-    excluded: Any,
-    own_fold: int,
+    bounds: Any,
+    hits: Any,
+    words: Any,
     X: Any,
     columns: Any,
     mode: int,
     shift: Any,
     scale: Any,
-    ordered: bool,
-    products: Any,
     distances: Any,
     nearest: Any,
     counts: Any,
 ) -> None:
     """The k nearest rows of row i, from its list of smallest lower bounds, into ``nearest`` (and ``distances``).
 
-    ``excluded[j] == own_fold`` says that row j is not to be trained on; ``widths[j] + own_width`` is how far the upper
-    bound is above the lower one.
+    ``widths[j] + own_width`` is how far the upper bound is above the lower one. Where the list may be too short, all
+    rows whose lower bound is no higher than the k-th upper bound are compared.
     """
     k, K = nearest.shape[0], keys.shape[0]
     distances[:] = np.inf
@@ -250,10 +246,12 @@ def _settle(
             _insert_exact(distances, nearest, _distance(X, i, rows[s], columns, mode, shift, scale), rows[s])
         return
     counts[1] += 1
-    np.dot(A, b, products)
-    for j in range(A.shape[0]):
-        if excluded[j] != own_fold and heights[j] - (products[j] + products[j]) <= ceiling:
-            _insert_exact(distances, nearest, _distance(X, i, j, columns, mode, shift, scale), j)
+    _mark(bounds, ceiling, hits)
+    for w in range(words.shape[0]):
+        if words[w] != 0:
+            for j in range(8 * w, 8 * w + 8):
+                if hits[j]:
+                    _insert_exact(distances, nearest, _distance(X, i, j, columns, mode, shift, scale), j)
 
 
 @njit(nogil=True, cache=True)
@@ -297,7 +295,6 @@ def partition_neighbors(
     norms = np.empty(N, dtype=A.dtype)
     heights = np.empty(N, dtype=A.dtype)
     widths = np.empty(N)
-    products = np.empty(N, dtype=A.dtype)
     found = np.empty(k)
     nothing = np.empty(X.shape[1])
     lanes, span = _lanes(N, K)
@@ -354,18 +351,14 @@ def partition_neighbors(
                         rows,
                         widths,
                         widths[i],
-                        A,
-                        A[i],
-                        heights,
-                        group,
-                        own,
+                        bounds,
+                        hits,
+                        words,
                         X,
                         columns,
                         0,
                         nothing,
                         nothing,
-                        ordered,
-                        products,
                         found,
                         nearest[r * N + i],
                         counts,
@@ -410,7 +403,6 @@ def weighted_neighbors(
     squares = np.empty((N, width), dtype=A.dtype)
     heights = np.empty(N, dtype=A.dtype)
     widths = np.empty(N)
-    products = np.empty(N, dtype=A.dtype)
     found = np.empty(k)
     lanes, span = _lanes(N, K)
     padding = np.full((N + span - 1) // span * span, np.inf, dtype=A.dtype)
@@ -471,18 +463,14 @@ def weighted_neighbors(
                         rows,
                         widths,
                         widths[i],
-                        A,
-                        B[t],
-                        heights,
-                        barred[f],
-                        1,
+                        bounds,
+                        hits,
+                        words,
                         X,
                         columns,
                         mode,
                         shifts[f],
                         scales[f],
-                        ordered,
-                        products,
                         found,
                         nearest[top + t],
                         counts,

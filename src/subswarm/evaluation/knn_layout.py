@@ -116,10 +116,7 @@ def partitions(folds: tuple[Fold, ...], n_rows: int) -> NDArray[np.int32]:
     for f, fold in enumerate(folds):
         kept_out = np.ones(n_rows, dtype=bool)
         kept_out[fold.train] = False
-        if (
-            not np.array_equal(np.flatnonzero(kept_out), np.sort(fold.test))
-            or (current[fold.test] >= 0).any()
-        ):
+        if not np.array_equal(np.flatnonzero(kept_out), np.sort(fold.test)) or (current[fold.test] >= 0).any():
             return none
         current[fold.test] = f
         if (current >= 0).all():

@@ -21,6 +21,8 @@ _CACHE = 32 << 20
 """Bytes of products (as doubles) up to which all pairs are held, each computed once, rather than a band of rows."""
 _FEW = 128
 """Rows in a band."""
+_NARROW = 6
+"""Columns up to which the filter works in doubles: rows are close together there, and the product costs little."""
 _MANY = 0.2
 """Share of rows settled by a full scan from which another precision of the filter is tried."""
 
@@ -72,7 +74,7 @@ class NeighborFinder:
             self._pool.append(scratch)
 
         spread(work, len(masks), self._affordable_threads(), blas=not self.city_block)
-        self._learn(counts)
+        self._learn(masks.sum(axis=1), counts)
         return codes
 
     def in_order(self, columns: IntArray) -> tuple[NDArray[np.int64], FloatArray]:
@@ -89,7 +91,7 @@ class NeighborFinder:
 
         spread(work, 1, 1, blas=not self.city_block)
         self.ordered = ordered
-        self._learn(counts)
+        self._learn(np.array([len(columns)]), counts)
         return result[0]
 
     def _find(
@@ -102,12 +104,13 @@ class NeighborFinder:
         if self.city_block:
             kernels.city_block_neighbors(columns, layout.X, *folds, scratch.nearest, scratch.distances)
             return scratch.nearest, scratch.distances
-        half_ulp, floor = (2.0**-24, 1e-36) if self.precision is np.float32 else (2.0**-53, 1e-290)
         k = len(columns)
+        precision = self.precision if k > _NARROW else np.float64
+        half_ulp, floor = (2.0**-24, 1e-36) if precision is np.float32 else (2.0**-53, 1e-290)
         filtered = (columns, layout.X, layout.center, layout.factor, _unit(layout.largest[columns]))
         N = len(layout.X)
-        A = np.empty((N, k), dtype=self.precision)
-        G = scratch.products.view(self.precision)[: self._band() * N].reshape(-1, N)
+        A = np.empty((N, k), dtype=precision)
+        G = scratch.products.view(precision)[: self._band() * N].reshape(-1, N)
         results = (self.ordered, _SPARE, A, G, scratch.nearest, scratch.distances, counts)
         if self._by_partitions:
             looseness = (k + 32) * half_ulp
@@ -145,20 +148,19 @@ class NeighborFinder:
         each = 8 * N * (2 * n + 8 + self._band()) + 16 * self._rows() * self.n_neighbors
         return max(1, min(self.threads, self.max_bytes // each))
 
-    def _learn(self, counts: NDArray[np.int64]) -> None:
+    def _learn(self, sizes: IntArray, counts: NDArray[np.int64]) -> None:
         """Keep the tally, and change the filter's precision where it settles too few rows and the other does better."""
         refined, scanned = counts.sum(axis=0).tolist()
         self.rechecked = (self.rechecked[0] + refined, self.rechecked[1] + scanned)
-        share = scanned / (len(counts) * max(1, self._rows()))
-        if self._precision_is_settled or _kernels() is None:
+        wide = sizes > _NARROW
+        if self._precision_is_settled or not wide.any():
             return
-        if self._scanned_before is None:
-            if share > _MANY:
-                self._scanned_before, self.precision = share, np.float64
-        else:
+        share = counts[wide, 1].mean() / self._rows()
+        if self._scanned_before is not None:
             self._precision_is_settled = True
-            if share > self._scanned_before / 2:
-                self.precision = np.float32
+            self.precision = np.float64 if share < self._scanned_before / 2 else np.float32
+        elif share > _MANY:
+            self._scanned_before, self.precision = share, np.float64
 
 
 def _unit(largest: FloatArray) -> float:

@@ -33,11 +33,7 @@ def recipe_for(estimator: Any, models: tuple[type, ...]) -> Recipe | None:
     if type(estimator) is not Pipeline or estimator.memory is not None or len(estimator.steps) != 2:
         return None
     scaler, model = (step for _, step in estimator.steps)
-    if (
-        type(scaler) not in _SCALERS
-        or type(model) not in models
-        or getattr(estimator, "transform_input", None)
-    ):
+    if type(scaler) not in _SCALERS or type(model) not in models or getattr(estimator, "transform_input", None):
         return None
     return Recipe(scaler, model) if _is_plain(scaler) else None
 

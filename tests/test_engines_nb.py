@@ -1,0 +1,143 @@
+"""The naive Bayes engine answers as scikit-learn does, to the last row."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.model_selection import RepeatedStratifiedKFold, ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+from subswarm.evaluation import make_objective
+from subswarm.evaluation.engine import engine_for
+
+
+@pytest.mark.parametrize("name", UCI)
+@pytest.mark.parametrize("scaled", [False, True], ids=["raw", "standardised"])
+def test_losses_equal_scikit_learns_on_every_data_set(uci, name, scaled):
+    table = uci(name)
+    model = make_pipeline(StandardScaler(), GaussianNB()) if scaled else GaussianNB()
+    data = folded(model, table.X, table.y)
+    masks = masks_of_all_sizes(data.n_features)
+    assert np.array_equal(fast(model, data).fold_losses(masks), true_losses(model, data, masks))
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(), RobustScaler(), MinMaxScaler(clip=True)])
+@pytest.mark.parametrize(
+    "scoring", ["accuracy", "balanced_accuracy", "f1_macro", "f1_weighted", "matthews_corrcoef", "roc_auc_ovr"]
+)
+def test_scalers_and_scorers_are_scikit_learns(scaler, scoring):
+    X, y = load_wine(return_X_y=True)
+    model = make_pipeline(scaler, GaussianNB())
+    data = folded(model, X, y, cv=4, scoring=scoring)
+    masks = masks_of_all_sizes(13)
+    assert np.array_equal(fast(model, data).fold_losses(masks), true_losses(model, data, masks))
+
+
+@pytest.mark.parametrize("scoring", ["f1", "roc_auc", "neg_log_loss"])
+def test_binary_scorers_are_scikit_learns(scoring):
+    X, y = load_breast_cancer(return_X_y=True)
+    data = folded(GaussianNB(), X, y, cv=4, scoring=scoring)
+    masks = masks_of_all_sizes(30)
+    assert np.array_equal(fast(GaussianNB(), data).fold_losses(masks), true_losses(GaussianNB(), data, masks))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [GaussianNB(priors=[0.2, 0.5, 0.3]), GaussianNB(var_smoothing=0.1), GaussianNB(var_smoothing=0.0)],
+    ids=["priors", "smooth", "not smooth"],
+)
+@pytest.mark.parametrize(
+    "cv",
+    [5, RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0), ShuffleSplit(4, random_state=0)],
+    ids=["partition", "repeated", "overlapping"],
+)
+def test_settings_and_folds_of_any_kind(model, cv):
+    X, y = load_wine(return_X_y=True)
+    data = folded(model, X, y, cv=cv)
+    masks = masks_of_all_sizes(13)
+    assert np.array_equal(fast(model, data).fold_losses(masks), true_losses(model, data, masks))
+
+
+def test_the_smoothing_follows_the_subset():
+    X, y = load_breast_cancer(return_X_y=True)
+    data = folded(GaussianNB(), X, y)
+    masks = np.random.default_rng(0).random((40, 30)) < 0.5
+    masks[:, 0] = True
+    assert np.array_equal(fast(GaussianNB(), data).fold_losses(masks), true_losses(GaussianNB(), data, masks))
+
+
+def test_the_number_of_threads_and_the_memory_change_nothing():
+    X, y = load_breast_cancer(return_X_y=True)
+    data = folded(GaussianNB(), np.tile(X, (1, 8)), y)
+    masks = np.random.default_rng(0).random((60, 240)) < 0.5
+    alone = fast(GaussianNB(), data, n_jobs=1).fold_losses(masks)
+    assert np.array_equal(alone, fast(GaussianNB(), data, n_jobs=2).fold_losses(masks))
+    assert np.array_equal(alone, fast(GaussianNB(), data, n_jobs=3, max_bytes=1).fold_losses(masks))
+
+
+def test_a_class_that_no_training_row_has_is_never_right():
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    y = np.array([0] * 5 + [1] * 5 + [2] * 2)
+    splits = [(np.arange(10), np.arange(10, 12)), (np.r_[0:5, 10:12], np.arange(5, 10)), (np.arange(5), np.arange(5, 12))]
+    data = folded(GaussianNB(), X, y, cv=splits)
+    masks = masks_of_all_sizes(3)
+    assert np.array_equal(fast(GaussianNB(), data).fold_losses(masks), true_losses(GaussianNB(), data, masks))
+
+
+@pytest.mark.parametrize("model", [GaussianNB(priors=[0.5, 0.5]), GaussianNB(var_smoothing=-1.0)], ids=["priors", "negative"])
+def test_settings_that_scikit_learn_refuses_are_left_to_it(model):
+    X, y = load_wine(return_X_y=True)
+    assert engine_for(model, folded(model, X, y)).name == "estimator"
+
+
+def test_a_subclass_or_an_unknown_scorer_is_left_to_scikit_learn():
+    class Own(GaussianNB):
+        pass
+
+    def accuracy(model, X, y):
+        return 0.5
+
+    X, y = load_wine(return_X_y=True)
+    assert make_objective(Own(), X, y).engine == "estimator"
+    assert make_objective(GaussianNB(), X, y, scoring=accuracy).engine == "estimator"
+    assert make_objective(GaussianNB(), X, y, params={"sample_weight": np.ones(len(y))}).engine == "estimator"
+    assert make_objective(GaussianNB(), X, y).engine == "gaussian_nb"
+
+
+@st.composite
+def small_tables(draw):
+    """Few rows with duplicates, constant columns, tiny classes and scales from 1e-150 to 1e150."""
+    rows, columns = draw(st.integers(8, 24)), draw(st.integers(1, 5))
+    seed, levels = draw(st.integers(0, 2**32 - 1)), draw(st.integers(1, 4))
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, levels + 1, size=(rows, columns)).astype(float)
+    if draw(st.booleans()):
+        X += rng.normal(size=X.shape) * rng.integers(0, 2, size=columns)
+    X = X * 10.0 ** rng.integers(*draw(st.sampled_from([(0, 1), (-3, 4), (-150, 151)])), size=columns)
+    if draw(st.booleans()):
+        X += rng.choice([0.0, 0.1, 1e6], size=columns)
+    y = rng.integers(0, draw(st.integers(2, 4)), size=rows)
+    y[:2] = [0, 1]
+    return X, y, draw(st.integers(2, 4))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@given(small_tables(), st.sampled_from([None, StandardScaler(), RobustScaler()]))
+def test_small_odd_tables_score_as_scikit_learn_scores_them(table, scaler):
+    X, y, n_splits = table
+    model = GaussianNB() if scaler is None else make_pipeline(scaler, GaussianNB())
+    splits = [(np.flatnonzero(np.arange(len(y)) % n_splits != f), np.arange(f, len(y), n_splits)) for f in range(n_splits)]
+    data = folded(model, X, y, cv=splits)
+    masks = masks_of_all_sizes(X.shape[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = true_losses(model, data, masks)
+    assert np.array_equal(engine_for(model, data).fold_losses(masks), expected, equal_nan=True)
