@@ -22,7 +22,7 @@ from subswarm.core.types import FloatArray, IntArray, Masks
 from subswarm.evaluation.answers import LABEL_SCORERS, REGRESSION_SCORERS, Answers, NumericAnswers
 from subswarm.evaluation.fast_engine import FastEngine
 from subswarm.evaluation.folds import FoldedData
-from subswarm.evaluation.knn_layout import NeighborLayout, rows_are_plain
+from subswarm.evaluation.knn_layout import NeighborLayout, rows_are_distinct
 from subswarm.evaluation.neighbors import NeighborFinder
 from subswarm.evaluation.recipe import class_codes, recipe_for, standard_scorer
 from subswarm.evaluation.threads import n_threads
@@ -73,7 +73,7 @@ class KNeighborsEngine(FastEngine):
             and not (type(recipe.scaler) is MinMaxScaler and recipe.scaler.clip)
             and _is_scored_here(estimator, recipe.model, data)
             and not np.isnan(data.X).any()
-            and rows_are_plain(data.folds)
+            and rows_are_distinct(data.folds)
             and _settings_are_sound(recipe.model, data)
         )
 

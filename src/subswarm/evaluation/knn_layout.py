@@ -14,7 +14,7 @@ from subswarm.core.types import FloatArray
 from subswarm.evaluation.folds import Fold, FoldedData
 from subswarm.evaluation.scaling import scaled_rows
 
-__all__ = ["NeighborLayout", "partitions", "rows_are_plain"]
+__all__ = ["NeighborLayout", "partitions", "rows_are_distinct"]
 
 _LARGEST = 1e140
 """Values whose squares may be summed without overflow."""
@@ -96,9 +96,9 @@ class NeighborLayout:
         )
 
 
-def rows_are_plain(folds: tuple[Fold, ...]) -> bool:
-    """Whether each fold's training rows are listed once and in order, so that row numbers settle ties."""
-    return all(bool((np.diff(fold.train) > 0).all()) for fold in folds)
+def rows_are_distinct(folds: tuple[Fold, ...]) -> bool:
+    """Whether no fold trains on a row twice (a bootstrap would)."""
+    return all(len(np.unique(fold.train)) == len(fold.train) for fold in folds)
 
 
 def partitions(folds: tuple[Fold, ...], n_rows: int) -> NDArray[np.int32]:

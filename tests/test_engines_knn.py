@@ -1,0 +1,228 @@
+"""The neighbours engine answers as scikit-learn does, but where scikit-learn's own pick among equals is arbitrary."""
+
+from __future__ import annotations
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses, true_predictions, undecided_rows
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.model_selection import LeaveOneOut, RepeatedStratifiedKFold, ShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+from subswarm.evaluation import make_objective
+from subswarm.evaluation.engine import engine_for
+
+
+def differing_rows(model, data, mask):
+    """Test rows answered otherwise than by scikit-learn; fails where one of them is not a tie."""
+    differ = fast(model, data).predictions(mask) != true_predictions(model, data, mask)
+    assert not (differ & ~undecided_rows(model, data, mask)).any()
+    return int(differ.sum())
+
+
+@pytest.mark.parametrize("name", UCI)
+@pytest.mark.parametrize("scaled", [False, True], ids=["raw", "standardised"])
+def test_predictions_equal_scikit_learns_on_every_data_set_but_at_ties(uci, name, scaled, record_property):
+    table = uci(name)
+    model = KNeighborsClassifier()
+    if scaled:
+        model = make_pipeline(StandardScaler(), model)
+    data = folded(model, table.X, table.y)
+    engine = fast(model, data)
+    masks = masks_of_all_sizes(data.n_features)
+    asked = excused = 0
+    for mask in masks:
+        answers, truth = engine.predictions(mask), true_predictions(model, data, mask)
+        asked += len(answers)
+        differ = answers != truth
+        if differ.any():
+            assert not (differ & ~undecided_rows(model, data, mask)).any()
+            excused += int(differ.sum())
+    record_property("rows_asked", asked)
+    record_property("rows_that_differ_at_a_tie", excused)
+    print(f"\n{name}: {excused} of {asked} rows differ, all at ties")
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["raw", "standardised"])
+def test_losses_equal_scikit_learns_where_nothing_ties(scaled):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(size=X.shape) * X.std(axis=0) * 1e-6
+    model = make_pipeline(StandardScaler(), KNeighborsClassifier()) if scaled else KNeighborsClassifier()
+    data = folded(model, X, y)
+    masks = masks_of_all_sizes(30)
+    assert np.array_equal(fast(model, data).fold_losses(masks), true_losses(model, data, masks))
+
+
+def continuous_wine():
+    X, y = load_wine(return_X_y=True)
+    return X + np.random.default_rng(0).normal(size=X.shape) * X.std(axis=0) * 1e-3, y
+
+
+@pytest.mark.parametrize("scaler", [None, StandardScaler(), MinMaxScaler(), RobustScaler(), StandardScaler(with_mean=False)])
+@pytest.mark.parametrize(
+    "model",
+    [
+        KNeighborsClassifier(1),
+        KNeighborsClassifier(12, weights="distance"),
+        KNeighborsClassifier(40),
+        KNeighborsClassifier(metric="manhattan"),
+        KNeighborsClassifier(3, p=1, weights="distance"),
+        KNeighborsClassifier(7, algorithm="ball_tree"),
+        KNeighborsClassifier(7, algorithm="brute", metric="euclidean"),
+    ],
+    ids=repr,
+)
+def test_settings_of_the_model_and_the_scaler(scaler, model):
+    X, y = continuous_wine()
+    model = model if scaler is None else make_pipeline(scaler, model)
+    data = folded(model, X, y, cv=5)
+    masks = masks_of_all_sizes(13)
+    assert np.array_equal(fast(model, data).fold_losses(masks), true_losses(model, data, masks))
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [RepeatedStratifiedKFold(n_splits=4, n_repeats=3, random_state=0), ShuffleSplit(4, random_state=0), LeaveOneOut()],
+    ids=["repeated", "overlapping", "leave one out"],
+)
+@pytest.mark.parametrize("scaled", [False, True], ids=["raw", "standardised"])
+def test_folds_of_any_kind(cv, scaled):
+    X, y = continuous_wine()
+    model = make_pipeline(StandardScaler(), KNeighborsClassifier()) if scaled else KNeighborsClassifier()
+    data = folded(model, X[::2], y[::2], cv=cv)
+    masks = masks_of_all_sizes(13)[:4]
+    assert np.array_equal(fast(model, data).fold_losses(masks), true_losses(model, data, masks))
+
+
+@pytest.mark.parametrize("scoring", ["balanced_accuracy", "f1_macro", "roc_auc_ovr"])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_scorers_are_scikit_learns(scoring, weights):
+    X, y = continuous_wine()
+    model = KNeighborsClassifier(weights=weights)
+    data = folded(model, X, y, cv=4, scoring=scoring)
+    masks = masks_of_all_sizes(13)
+    assert np.array_equal(fast(model, data).fold_losses(masks), true_losses(model, data, masks))
+
+
+@pytest.mark.parametrize("scoring", ["r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error"])
+@pytest.mark.parametrize("scaled", [False, True], ids=["raw", "standardised"])
+def test_regression_is_scikit_learns(scoring, scaled):
+    X, y = load_diabetes(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(size=X.shape) * 1e-4
+    model = make_pipeline(StandardScaler(), KNeighborsRegressor()) if scaled else KNeighborsRegressor()
+    data = folded(model, X, y, cv=5, scoring=scoring)
+    masks = masks_of_all_sizes(10)
+    assert np.array_equal(fast(model, data).fold_losses(masks), true_losses(model, data, masks))
+
+
+def test_equal_distances_go_to_the_lowest_row_and_equal_votes_to_the_lowest_class():
+    X = np.array([[0.0], [1.0], [-1.0], [1.0], [-1.0], [5.0]])
+    y = np.array([0, 2, 1, 1, 2, 0])
+    splits = [(np.arange(1, 6), np.array([0]))]
+    one = folded(KNeighborsClassifier(1), X, y, cv=splits)
+    two = folded(KNeighborsClassifier(2), X, y, cv=splits)
+    every = np.ones(1, dtype=bool)
+    assert fast(KNeighborsClassifier(1), one).predictions(every).tolist() == [2]
+    assert fast(KNeighborsClassifier(2), two).predictions(every).tolist() == [1]
+    assert fast(KNeighborsClassifier(3), two).neighbors(every)[0].tolist() == [[1, 2, 3]]
+
+
+def test_a_column_in_the_thousands_does_not_drown_the_others():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 12)), rng.integers(0, 2, size=300)
+    X[:, 0] = 1e9 + 5e8 * y + rng.normal(size=300)
+    data = folded(KNeighborsClassifier(algorithm="kd_tree"), X, y)
+    model = KNeighborsClassifier(algorithm="kd_tree")
+    for mask in masks_of_all_sizes(12):
+        assert differing_rows(model, data, mask) == 0
+
+
+def test_the_number_of_threads_and_the_batch_change_nothing():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = np.round(X, 1)
+    data = folded(KNeighborsClassifier(), X, y)
+    masks = np.random.default_rng(0).random((25, 30)) < 0.3
+    masks[:, 0] |= ~masks.any(axis=1)
+    alone = fast(KNeighborsClassifier(), data, n_jobs=1).fold_losses(masks)
+    assert np.array_equal(alone, fast(KNeighborsClassifier(), data, n_jobs=2).fold_losses(masks))
+    engine = fast(KNeighborsClassifier(), data, n_jobs=3, max_bytes=1)
+    assert np.array_equal(alone, np.concatenate([engine.fold_losses(mask[None]) for mask in masks]))
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["raw", "standardised"])
+def test_twenty_thousand_rows_stay_within_the_memory_bound(scaled):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20_000, 100)), rng.integers(0, 2, size=20_000)
+    model = make_pipeline(StandardScaler(), KNeighborsClassifier()) if scaled else KNeighborsClassifier()
+    data = folded(model, X, y, cv=10)
+    bound = 128 << 20
+    engine = fast(model, data, n_jobs=2, max_bytes=bound)
+    masks = np.zeros((2, 100), dtype=bool)
+    masks[:, ::10] = True
+    masks[1, 1] = True
+    tracemalloc.start()
+    losses = engine.fold_losses(masks)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert losses.shape == (2, 10)
+    assert peak < bound
+
+
+def test_what_scikit_learn_refuses_or_we_do_not_know_is_left_to_it():
+    X, y = load_wine(return_X_y=True)
+    for model in (
+        KNeighborsClassifier(170),
+        KNeighborsClassifier(p=3),
+        KNeighborsClassifier(metric="chebyshev"),
+        KNeighborsClassifier(weights=lambda distances: np.ones_like(distances)),
+        make_pipeline(MinMaxScaler(clip=True), KNeighborsClassifier()),
+        make_pipeline(StandardScaler(), StandardScaler(), KNeighborsClassifier()),
+        make_pipeline(StandardScaler(), KNeighborsClassifier(), memory="cache"),
+    ):
+        assert engine_for(model, folded(model, X, y)).name == "estimator"
+    assert make_objective(KNeighborsClassifier(), X, y).engine == "knn"
+
+
+@st.composite
+def tables_with_ties(draw):
+    """Few rows with duplicates, constant columns and scales from 1e-60 to 1e60."""
+    rows, columns = draw(st.integers(10, 30)), draw(st.integers(1, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = rng.integers(0, draw(st.integers(1, 5)) + 1, size=(rows, columns)).astype(float)
+    if draw(st.booleans()):
+        X += rng.normal(size=X.shape) * rng.integers(0, 2, size=columns)
+    X = X * 10.0 ** rng.integers(*draw(st.sampled_from([(0, 1), (-3, 4), (-60, 61), (-140, -120)])), size=columns)
+    if draw(st.booleans()):
+        X += rng.choice([0.0, 0.1, 1e6], size=columns)
+    y = rng.integers(0, draw(st.integers(2, 4)), size=rows)
+    y[:2] = [0, 1]
+    return X, y
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@given(
+    tables_with_ties(),
+    st.sampled_from([None, StandardScaler(), MinMaxScaler(), RobustScaler()]),
+    st.integers(1, 5),
+    st.sampled_from([1, 2]),
+)
+def test_small_odd_tables_differ_from_scikit_learn_at_ties_only(table, scaler, k, p):
+    X, y = table
+    model = KNeighborsClassifier(k, p=p)
+    model = model if scaler is None else make_pipeline(scaler, model)
+    splits = [(np.flatnonzero(np.arange(len(y)) % 3 != f), np.arange(f, len(y), 3)) for f in range(3)]
+    data = folded(model, X, y, cv=splits)
+    engine = fast(model, data)
+    for mask in masks_of_all_sizes(X.shape[1]):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            answers, truth = engine.predictions(mask), true_predictions(model, data, mask)
+            tied = undecided_rows(model, data, mask)
+        assert not ((answers != truth) & ~tied).any()
