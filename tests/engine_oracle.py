@@ -15,10 +15,24 @@ from subswarm.evaluation.estimator import EstimatorEngine
 from subswarm.evaluation.folds import FoldedData, fixed_folds
 from subswarm.evaluation.scoring import resolve_scoring
 
-UCI = (
-    "wine australian zoo vehicle german wdbc ionosphere lung-cancer sonar ozone libras hill-valley musk-1 arrhythmia "
-    "lsvt secom"
-).split()
+UCI = [
+    "wine",
+    "australian",
+    "zoo",
+    "vehicle",
+    "german",
+    "wdbc",
+    "ionosphere",
+    "lung-cancer",
+    "sonar",
+    "ozone",
+    "libras",
+    "hill-valley",
+    "musk-1",
+    "arrhythmia",
+    "lsvt",
+    "secom",
+]
 
 
 def folded(estimator: Any, X: Any, y: Any, *, cv: Any = 10, scoring: Any = None) -> FoldedData:

@@ -7,7 +7,6 @@ import warnings
 
 import numpy as np
 import pytest
-from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses, true_predictions, undecided_rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
@@ -16,6 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
+from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses, true_predictions, undecided_rows
 from subswarm.evaluation import make_objective
 from subswarm.evaluation.engine import engine_for
 
@@ -65,7 +65,9 @@ def continuous_wine():
     return X + np.random.default_rng(0).normal(size=X.shape) * X.std(axis=0) * 1e-3, y
 
 
-@pytest.mark.parametrize("scaler", [None, StandardScaler(), MinMaxScaler(), RobustScaler(), StandardScaler(with_mean=False)])
+@pytest.mark.parametrize(
+    "scaler", [None, StandardScaler(), MinMaxScaler(), RobustScaler(), StandardScaler(with_mean=False)]
+)
 @pytest.mark.parametrize(
     "model",
     [
@@ -111,7 +113,9 @@ def test_scorers_are_scikit_learns(scoring, weights):
     assert np.array_equal(fast(model, data).fold_losses(masks), true_losses(model, data, masks))
 
 
-@pytest.mark.parametrize("scoring", ["r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error"])
+@pytest.mark.parametrize(
+    "scoring", ["r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error"]
+)
 @pytest.mark.parametrize("scaled", [False, True], ids=["raw", "standardised"])
 def test_regression_is_scikit_learns(scoring, scaled):
     X, y = load_diabetes(return_X_y=True)

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
@@ -15,6 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
+from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses
 from subswarm.evaluation import make_objective
 from subswarm.evaluation.engine import engine_for
 
@@ -86,13 +86,19 @@ def test_the_number_of_threads_and_the_memory_change_nothing():
 def test_a_class_that_no_training_row_has_is_never_right():
     X = np.random.default_rng(0).normal(size=(12, 3))
     y = np.array([0] * 5 + [1] * 5 + [2] * 2)
-    splits = [(np.arange(10), np.arange(10, 12)), (np.r_[0:5, 10:12], np.arange(5, 10)), (np.arange(5), np.arange(5, 12))]
+    splits = [
+        (np.arange(10), np.arange(10, 12)),
+        (np.r_[0:5, 10:12], np.arange(5, 10)),
+        (np.arange(5), np.arange(5, 12)),
+    ]
     data = folded(GaussianNB(), X, y, cv=splits)
     masks = masks_of_all_sizes(3)
     assert np.array_equal(fast(GaussianNB(), data).fold_losses(masks), true_losses(GaussianNB(), data, masks))
 
 
-@pytest.mark.parametrize("model", [GaussianNB(priors=[0.5, 0.5]), GaussianNB(var_smoothing=-1.0)], ids=["priors", "negative"])
+@pytest.mark.parametrize(
+    "model", [GaussianNB(priors=[0.5, 0.5]), GaussianNB(var_smoothing=-1.0)], ids=["priors", "negative"]
+)
 def test_settings_that_scikit_learn_refuses_are_left_to_it(model):
     X, y = load_wine(return_X_y=True)
     assert engine_for(model, folded(model, X, y)).name == "estimator"
@@ -134,7 +140,9 @@ def small_tables(draw):
 def test_small_odd_tables_score_as_scikit_learn_scores_them(table, scaler):
     X, y, n_splits = table
     model = GaussianNB() if scaler is None else make_pipeline(scaler, GaussianNB())
-    splits = [(np.flatnonzero(np.arange(len(y)) % n_splits != f), np.arange(f, len(y), n_splits)) for f in range(n_splits)]
+    splits = [
+        (np.flatnonzero(np.arange(len(y)) % n_splits != f), np.arange(f, len(y), n_splits)) for f in range(n_splits)
+    ]
     data = folded(model, X, y, cv=splits)
     masks = masks_of_all_sizes(X.shape[1])
     with warnings.catch_warnings():

@@ -68,5 +68,6 @@ def engine_for(
 def _fast_engines() -> list[type[Engine]]:
     from subswarm.evaluation.gaussian_nb import GaussianNBEngine
     from subswarm.evaluation.knn import KNeighborsEngine
+    from subswarm.evaluation.normal_cdf_engine import NormalCDFBayesEngine
 
-    return [GaussianNBEngine, KNeighborsEngine]
+    return [GaussianNBEngine, KNeighborsEngine, NormalCDFBayesEngine]

@@ -13,7 +13,7 @@ __all__ = ["classify", "widest_columns"]
 _EPS = 2.0**-52
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def widest_columns(columns: Any, starts: Any, spread: Any, widest: Any) -> None:
     """The selected column of largest ``spread`` (n_folds, n) for each mask and fold, into ``widest`` (P, n_folds)."""
     for p in range(widest.shape[0]):
@@ -25,7 +25,7 @@ def widest_columns(columns: Any, starts: Any, spread: Any, widest: Any) -> None:
             widest[p, f] = best
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True, fastmath={"contract"})
 def classify(
     first: int,
     last: int,

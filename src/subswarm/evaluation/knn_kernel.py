@@ -108,7 +108,7 @@ def _column_minima(table: Any, minima: Any) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _kth_smallest(values: Any, K: int, ranks: Any) -> float:
+def _kth_smallest(values: Any, K: int, ranks: Any) -> Any:
     """By counting, for each value, those that are no larger: no branches, unlike sorting."""
     for s in range(values.shape[0]):
         ranks[s] = 0
@@ -194,7 +194,7 @@ def _all_products(A: Any, G: Any) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _is_clear(keys: Any, rows: Any, k: int, widths: Any, own_width: float) -> bool:
+def _is_clear(keys: Any, rows: Any, k: int, widths: Any, own_width: float) -> Any:
     """Whether the first k of a shortlist are certainly nearer than all other rows."""
     highest = 0.0 + keys[0]
     for s in range(k):

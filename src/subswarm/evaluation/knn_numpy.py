@@ -42,4 +42,4 @@ def _scaled(layout: NeighborLayout, columns: IntArray, fold: int) -> FloatArray:
     if layout.mode == AS_IS:
         return X
     a, b = layout.shifts[fold, columns], layout.scales[fold, columns]
-    return (X - a) / b if layout.mode == SHIFT_THEN_DIVIDE else X * a + b
+    return np.asarray((X - a) / b if layout.mode == SHIFT_THEN_DIVIDE else X * a + b)

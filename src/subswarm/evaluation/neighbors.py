@@ -127,7 +127,7 @@ class NeighborFinder:
         return self.layout.mode == 0 and len(self.layout.fold_of) > 0 and not self.city_block
 
     def _rows(self) -> int:
-        return self.layout.fold_of.size if self._by_partitions else len(self.layout.tests)
+        return int(self.layout.fold_of.size) if self._by_partitions else len(self.layout.tests)
 
     def _scratch(self) -> _Scratch:
         rows = self._rows()
@@ -140,13 +140,14 @@ class NeighborFinder:
     def _band(self) -> int:
         """How many rows of products are held at once: all of them where they fit the cache, else a few."""
         N = len(self.layout.X)
-        whole = self._by_partitions and 8 * N * N <= min(_CACHE, self.max_bytes // 4)
+        room = min(_CACHE, self.max_bytes // 4)
+        whole = self._by_partitions and room >= 8 * N * N
         return N if whole else min(N, _FEW)
 
     def _affordable_threads(self) -> int:
         N, n = self.layout.X.shape
         each = 8 * N * (2 * n + 8 + self._band()) + 16 * self._rows() * self.n_neighbors
-        return max(1, min(self.threads, self.max_bytes // each))
+        return int(max(1, min(self.threads, self.max_bytes // each)))
 
     def _learn(self, sizes: IntArray, counts: NDArray[np.int64]) -> None:
         """Keep the tally, and change the filter's precision where it settles too few rows and the other does better."""

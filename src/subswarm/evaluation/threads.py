@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -33,7 +34,7 @@ def spread(work: Callable[[int, int], None], n_items: int, threads: int, *, blas
     pieces = min(n_items, 4 * threads)
     edges = [n_items * piece // pieces for piece in range(pieces + 1)]
     with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work, start, stop) for start, stop in zip(edges, edges[1:], strict=False)]:
+        for done in [pool.submit(work, start, stop) for start, stop in pairwise(edges)]:
             done.result()
 
 
