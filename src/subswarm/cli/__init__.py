@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from subswarm._version import __version__
+from subswarm.cli import bench
 from subswarm.cli.algorithms import algorithms
 from subswarm.cli.datasets import datasets
 from subswarm.cli.select import select
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command()(select)
 app.command()(algorithms)
 app.command()(datasets)
+app.add_typer(bench.app, name="bench")
 
 
 def _print_version(wanted: bool) -> None:

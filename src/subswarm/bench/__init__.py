@@ -1,0 +1,1 @@
+"""Measurements people can repeat: each prints what it compared, and how."""

@@ -1,0 +1,79 @@
+"""``subswarm bench``: measurements people can repeat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from subswarm.core.checks import check_choice, check_int
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Measure this machine.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def _main() -> None:
+    """Measure this machine."""
+
+
+@app.command()
+def engines(
+    datasets: Annotated[
+        str, typer.Option(help="Data sets, separated by commas; all that are present by default.")
+    ] = "",
+    repeats: Annotated[int, typer.Option(help="How often both sides take turns; medians are printed.")] = 5,
+    quick: Annotated[bool, typer.Option("--quick", help="Three small data sets, two repeats.")] = False,
+    scale: Annotated[str, typer.Option(help="Columns standardised: once, fold (in a pipeline) or none.")] = "once",
+    models: Annotated[str, typer.Option(help="nb, knn or both, separated by a comma.")] = "nb,knn",
+) -> None:
+    """Evaluations per second of the fast engines against cross_val_score, on random half-full subsets."""
+    from subswarm.bench.engines import SCALINGS, compare, first_use_seconds, gemm_rate, geometric_mean
+    from subswarm.datasets import is_present, names
+
+    check_int("repeats", repeats, low=1)
+    check_choice("scale", scale, SCALINGS)
+    wanted = models.split(",")
+    for model in wanted:
+        check_choice("models", model, ("nb", "knn"))
+    chosen = datasets.split(",") if datasets else [name for name in names() if is_present(name)]
+    if quick:
+        chosen, repeats = [name for name in ("wine", "zoo", "wdbc") if name in chosen], min(repeats, 2)
+    typer.echo(
+        f"{'dataset':<12} {'rows':>5} {'cols':>4} model | scikit-learn/s {'(way)':<8} | ours/s  | ratio | of GEMM"
+    )
+    found = []
+    for row in compare(chosen, repeats=repeats, scaling=scale, models=wanted):
+        found.append(row)
+        typer.echo(
+            f"{row.dataset:<12} {row.rows:>5} {row.columns:>4} {row.model:<5} | {row.theirs:>14.1f} ({row.way:<6}) | "
+            f"{row.ours:>7.0f} | {row.ratio:>5.0f} | {row.gemm_share:>6.0%}"
+        )
+    for model in wanted:
+        ratios = [row.ratio for row in found if row.model == model]
+        if ratios:
+            mean, least = geometric_mean(ratios), min(ratios)
+            typer.echo(f"{model}: geometric mean {mean:.0f} times scikit-learn, least {least:.1f} times")
+    single, double = gemm_rate("float32") / 1e9, gemm_rate("float64") / 1e9
+    typer.echo(f"the machine's own matrix product: {single:.0f} GFLOP/s (float32), {double:.0f} GFLOP/s (float64)")
+    for model, (compiling, cached) in first_use_seconds().items():
+        typer.echo(f"{model}: first evaluation of a new process {cached:.2f} s; {compiling:.1f} s the very first time")
+
+
+@app.command()
+def growth(
+    out: Annotated[Path, typer.Option(help="Where to draw the picture (.png, .svg, .pdf).")] = Path("growth.png"),
+    quick: Annotated[bool, typer.Option("--quick", help="Small tables only.")] = False,
+) -> None:
+    """Time per evaluation against samples, features and subset size, as a table and a picture."""
+    from subswarm.bench.growth import growth as measure
+    from subswarm.bench.growth import plot_growth
+
+    points = []
+    for point in measure(quick=quick):
+        points.append(point)
+        typer.echo(f"{point.model:<4} {point.axis:<12} {point.value:>5}  {point.seconds * 1e6:>9.1f} µs")
+    plot_growth(points, out)
+    typer.echo(f"drawn: {out}")
