@@ -36,8 +36,8 @@ def with_scores(
         Whether ``y`` holds classes.
     random_state : int or None, default=0
     owner : int array of shape (columns,), optional
-        The feature of the search that each column belongs to, where groups of columns are one; a group scores as its
-        best column.
+        The feature of the search that each column belongs to (-1: to none), where groups of columns are one; a group
+        scores as its best column.
 
     Examples
     --------
@@ -87,9 +87,18 @@ def with_likelihoods(
 
 
 def preselected(
-    ranking: str, X: Any, y: Any, keep: int, *, classification: bool = True, random_state: int | None = 0
+    ranking: str,
+    X: Any,
+    y: Any,
+    keep: int,
+    *,
+    classification: bool = True,
+    random_state: int | None = 0,
+    owner: IntArray | None = None,
 ) -> IntArray:
-    """The ``keep`` columns a filter ranks highest, ascending: what a wrapper then searches among.
+    """The ``keep`` features a filter ranks highest, ascending: what a wrapper then searches among.
+
+    ``SwarmSelector(preselect=("mrmr", 50))`` does so; the other parameters are those of `with_scores`.
 
     Examples
     --------
@@ -99,12 +108,14 @@ def preselected(
     """
     check_int("keep", keep, low=1)
     scores = ranking_scores(ranking, X, y, classification=classification, random_state=random_state)
+    scores = _of_features(scores, owner)
     return np.sort(np.argsort(-scores, kind="stable")[:keep])
 
 
 def _of_features(scores: FloatArray, owner: IntArray | None) -> FloatArray:
+    """The scores of features from those of their columns: a group scores as its best column."""
     if owner is None:
         return scores
     best = np.full(int(owner.max()) + 1, -np.inf)
-    np.maximum.at(best, owner, scores)
+    np.maximum.at(best, owner[owner >= 0], scores[owner >= 0])
     return best

@@ -29,7 +29,9 @@ class Colony:
 
 @dataclass(frozen=True, kw_only=True)
 class AntColony(SubsetSettings):
-    """ACO without a heuristic: an ant takes a feature with probability τ₁/(τ₀ + τ₁). A step asks ``ants`` subsets.
+    """Ant colony: an ant takes a feature with the probability that the pheromone on its two edges gives.
+
+    That is τ₁/(τ₀ + τ₁), with no heuristic. A step asks ``ants`` subsets.
 
     Parameters
     ----------

@@ -28,9 +28,10 @@ class BooleanSwarm:
 
 @dataclass(frozen=True, kw_only=True)
 class BooleanPSO(SubsetSettings):
-    """v = (ω ∧ v) ∨ (c₁ ∧ (pbest ⊕ x)) ∨ (c₂ ∧ (gbest ⊕ x)), x = x ⊕ v, with random bits ω, c₁ and c₂.
+    """Boolean PSO: bits are flipped where a particle differs from its own best and from the best of all, by chance.
 
-    A step asks ``particles`` subsets.
+    v = (ω ∧ v) ∨ (c₁ ∧ (pbest ⊕ x)) ∨ (c₂ ∧ (gbest ⊕ x)) and x = x ⊕ v, with random bits ω, c₁ and c₂. A step
+    asks ``particles`` subsets.
 
     Parameters
     ----------

@@ -31,7 +31,9 @@ class Prefixes:
 
 @dataclass(frozen=True, kw_only=True)
 class RankingSearch(SubsetSettings):
-    """The best prefix of a ranking of the features. A step asks ``batch`` prefixes, from short to long.
+    """The best prefix of a ranking of the features.
+
+    A step asks ``batch`` prefixes, from short to long.
 
     Parameters
     ----------

@@ -27,7 +27,9 @@ class Population:
 
 @dataclass(frozen=True, kw_only=True)
 class GeneticAlgorithm(SubsetSettings):
-    """GA with Grefenstette's settings. A step asks the whole generation, survivors included: ``population`` subsets.
+    """Genetic algorithm: parents by roulette, one-point crossover, flipped bits, no elitism.
+
+    A step asks the whole generation, survivors included: ``population`` subsets.
 
     Parameters
     ----------

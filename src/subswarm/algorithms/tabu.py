@@ -38,7 +38,7 @@ class Trail:
 
 @dataclass(frozen=True, kw_only=True)
 class TabuSearch(SubsetSettings):
-    """To the best subset one flip away whose flip is not tabu, or is better than all before.
+    """Tabu search: always to the best subset one flip away, unless the flip is tabu and nothing better than all before.
 
     A flip that breaks a limit becomes a swap with a random other feature. A step asks all neighbours: n subsets, or
     ``sample`` of them; the first asks the start alone, which is the first of ``initial_subsets`` or a random subset.

@@ -38,7 +38,7 @@ class ThresholdSwarm:
 
 @dataclass(frozen=True, kw_only=True)
 class ErFS(SubsetSettings):
-    """Continuous PSO with a threshold, minimising the error alone.
+    """ErFS: a continuous swarm with a threshold, minimising the error alone.
 
     Positions start uniform on [0, 1]ⁿ and are clipped to it; velocities start at 0 and are not bounded. A step asks
     ``particles`` subsets.
