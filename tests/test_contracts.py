@@ -12,10 +12,10 @@ from subswarm.algorithms import REGISTRY, BranchAndBound, RankingSearch, Search,
 from subswarm.core.errors import SettingError
 from subswarm.testing import check_algorithm
 
-WANTED = (
-    "2d-gpso 2d-lpso 2d-clpso 2d-upso ga aco bpso cbpso chbpso erfs pso-42 sfs sbs plus-l-minus-r sffs sbfs "
-    "branch-and-bound boolean-pso tabu mutual-information anova-f relieff mrmr random"
-).split()
+SWARMS = ["2d-gpso", "2d-lpso", "2d-clpso", "2d-upso", "bpso", "cbpso", "chbpso", "erfs", "pso-42", "boolean-pso"]
+FILTERS = ["mutual-information", "anova-f", "relieff", "mrmr"]
+STEPWISE = ["sfs", "sbs", "plus-l-minus-r", "sffs", "sbfs"]
+WANTED = [*SWARMS, "ga", "aco", *STEPWISE, "branch-and-bound", "tabu", *FILTERS, "random"]
 LIMITS = [
     {"max_features": 5},
     {"min_features": 4, "max_features": 4},
@@ -23,9 +23,11 @@ LIMITS = [
     {"feature_sizes": (3, 1, 2, 4, 1, 2, 1, 1, 1, 5, 1, 1), "min_features": 4, "max_features": 6},
 ]
 BATCH = {
-    **dict.fromkeys(["2d-gpso", "2d-lpso", "2d-clpso", "2d-upso", "bpso", "cbpso", "chbpso", "erfs", "pso-42"], 30),
-    **{"boolean-pso": 30, "random": 30, "ga": 80, "aco": 50},
-    **dict.fromkeys(["mutual-information", "anova-f", "relieff", "mrmr"], 50),
+    **dict.fromkeys(SWARMS, 30),
+    "ga": 80,
+    "aco": 50,
+    "random": 30,
+    **dict.fromkeys(FILTERS, 50),
 }
 
 
@@ -89,7 +91,7 @@ def test_a_step_asks_as_many_subsets_as_documented(name):
         course.tell(masks.mean(axis=1))
 
 
-@pytest.mark.parametrize("name", ["sfs", "sbs", "plus-l-minus-r", "sffs", "sbfs", "tabu", "branch-and-bound"])
+@pytest.mark.parametrize("name", [*STEPWISE, "tabu", "branch-and-bound"])
 def test_a_step_of_a_deterministic_search_asks_at_most_one_subset_a_feature(name):
     course = Search(made(name, 15, max_features=9), 15, 0)
     sizes = []
@@ -107,7 +109,7 @@ def test_a_budget_that_ends_inside_a_batch_is_spent_to_the_last_evaluation(name)
     assert result.evaluations == 137
 
 
-@pytest.mark.parametrize("name", ["sfs", "sbs", "plus-l-minus-r", "sffs", "sbfs"])
+@pytest.mark.parametrize("name", STEPWISE)
 def test_a_stepwise_search_passes_outside_the_limits_but_answers_within_them(name):
     algorithm = get_algorithm(name, min_features=4, max_features=4)
     weight = np.linspace(1, 2, 9)
@@ -125,7 +127,7 @@ def test_a_stepwise_search_passes_outside_the_limits_but_answers_within_them(nam
 
 def test_a_stepwise_search_that_runs_out_of_evaluations_says_so():
     algorithm = get_algorithm("sbs", max_features=2)
-    with pytest.raises(SettingError, match="sbs was stopped by evaluations after 30 .* allow more evaluations"):
+    with pytest.raises(SettingError, match=r"sbs was stopped by evaluations after 30 .* allow more evaluations"):
         search(algorithm, lambda masks: masks.mean(axis=1), Budget(evaluations=30), rng=0, n_features=12)
 
 

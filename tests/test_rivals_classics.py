@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import combinations
 
 import numpy as np
 import pytest
+from mlxtend.feature_selection import SequentialFeatureSelector as MlxtendSelector
 from sklearn.datasets import load_wine, make_regression
 from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.linear_model import LinearRegression
@@ -18,10 +18,6 @@ from subswarm.algorithms import SBFS, SBS, SFFS, SFS, BranchAndBound, PlusLMinus
 from subswarm.algorithms.tabu import Trail, chosen_neighbour, neighbours
 from subswarm.core.errors import SettingError
 from subswarm.core.masks import SubsetRules
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # matplotlib's and pandas's own, on import
-    from mlxtend.feature_selection import SequentialFeatureSelector as MlxtendSelector
 
 
 def table(seed, n_features=9):
@@ -80,7 +76,7 @@ def test_stepwise_and_floating_searches_agree_with_mlxtend_subset_for_subset(alg
     ).fit(X, y)
     objective = make_objective(LinearRegression(), X, y, cv=folds, scoring=scoring)
     ours = {}
-    for features, loss in sorted(walked(algorithm, objective, X.shape[1]), key=lambda place: -place[1]):
+    for features, _ in sorted(walked(algorithm, objective, X.shape[1]), key=lambda place: -place[1]):
         ours[len(features)] = features  # the best of each size comes last
     assert ours == {size: sorted(subset["feature_idx"]) for size, subset in theirs.subsets_.items()}
 
@@ -200,7 +196,9 @@ def test_branch_and_bound_finds_the_optimum_with_fewer_evaluations_than_there_ar
     for row, subset in enumerate(everything):
         masks[row, subset] = True
     best = everything[int(np.argmin(loss(masks)))]
-    result = search(BranchAndBound(max_features=size), loss, Budget(evaluations=None, target=-1.0), n_features=n_features)
+    result = search(
+        BranchAndBound(max_features=size), loss, Budget(evaluations=None, target=-1.0), n_features=n_features
+    )
     assert result.best.features.tolist() == best
     assert result.stop_reason == "finished"
     if size == 6:
@@ -212,12 +210,16 @@ def test_branch_and_bound_keeps_fixed_features_and_whole_groups():
     algorithm = BranchAndBound(max_features=5, min_features=2, fixed_features=(2,), feature_sizes=(1, 2, 1, 3, 1, 2, 1))
     result = search(algorithm, loss, n_features=7)
     rules = algorithm.rules(7)
-    legal = [mask for mask in (np.arange(128)[:, None] >> np.arange(7) & 1).astype(bool) if rules.is_legal(mask[None])[0]]
+    legal = [
+        mask for mask in (np.arange(128)[:, None] >> np.arange(7) & 1).astype(bool) if rules.is_legal(mask[None])[0]
+    ]
     assert result.best.fitness == pytest.approx(loss(np.array(legal)).min())
 
 
 def test_branch_and_bound_refuses_a_criterion_that_is_not_monotone():
-    with pytest.raises(SettingError, match="never improves when a feature is dropped.* lowered the loss from 0.6 to 0.4"):
+    with pytest.raises(
+        SettingError, match=r"never improves when a feature is dropped.* lowered the loss from 0.6 to 0.4"
+    ):
         search(BranchAndBound(max_features=2), lambda masks: masks.sum(axis=1) / 5 - 0.4, n_features=5)
 
 

@@ -114,7 +114,8 @@ def test_mrmr_of_a_table_is_its_definition(wine):
         value = [
             -np.inf
             if feature in order
-            else relevance[feature] - np.mean([mutual_info_score(codes[:, feature], codes[:, k]) for k in order] or [0.0])
+            else relevance[feature]
+            - np.mean([mutual_info_score(codes[:, feature], codes[:, k]) for k in order] or [0.0])
             for feature in range(X.shape[1])
         ]
         order.append(int(np.argmax(value)))
@@ -163,7 +164,9 @@ def test_a_filter_keeps_to_limits_fixed_features_and_whole_groups():
 
 
 def test_a_filter_without_scores_says_where_they_come_from():
-    with pytest.raises(SettingError, match=r"MRMR ranks the features by the data and has no scores yet; use .*with_scores"):
+    with pytest.raises(
+        SettingError, match=r"MRMR ranks the features by the data and has no scores yet; use .*with_scores"
+    ):
         search(MRMR(), lambda masks: masks.mean(axis=1), n_features=4)
     with pytest.raises(SettingError, match="one entry for each of 4 features; got 2"):
         search(MRMR(scores=(1.0, 2.0)), lambda masks: masks.mean(axis=1), n_features=4)
