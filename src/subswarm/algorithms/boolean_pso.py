@@ -38,8 +38,9 @@ class BooleanPSO(SubsetSettings):
     particles : int, default=30
     inertia, cognitive, social : float, default=0.1, 0.5 and 0.5
         Probabilities that a bit of ω, c₁ and c₂ is one.
-    max_velocity : int or None, default=None
-        Most bits a particle may flip in a step; of more, chance keeps as many. None sets no limit.
+    max_velocity : int or None, default=2
+        Most bits a particle may flip in a step; of more, chance keeps as many. None sets no limit, and then the swarm
+        soon agrees on one subset and freezes, since a bit in which nobody differs cannot change again.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
         See `subswarm.algorithms.SubsetSettings`.
     """
@@ -53,7 +54,7 @@ class BooleanPSO(SubsetSettings):
     inertia: float = 0.1
     cognitive: float = 0.5
     social: float = 0.5
-    max_velocity: int | None = None
+    max_velocity: int | None = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()

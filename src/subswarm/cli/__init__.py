@@ -8,6 +8,7 @@ import typer
 
 from subswarm._version import __version__
 from subswarm.cli.algorithms import algorithms
+from subswarm.cli.bench import app as bench
 from subswarm.cli.datasets import datasets
 from subswarm.cli.select import select
 
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 app.command()(select)
 app.command()(algorithms)
+app.add_typer(bench, name="bench")
 app.command()(datasets)
 
 

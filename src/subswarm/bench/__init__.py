@@ -1,0 +1,1 @@
+"""Measurements that the documentation shows, as commands anyone can repeat."""
