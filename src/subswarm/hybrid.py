@@ -104,7 +104,7 @@ def preselected(
     --------
     >>> from sklearn.datasets import load_iris
     >>> preselected("mrmr", *load_iris(return_X_y=True), keep=2).tolist()
-    [1, 3]
+    [2, 3]
     """
     check_int("keep", keep, low=1)
     scores = ranking_scores(ranking, X, y, classification=classification, random_state=random_state)
