@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["docs/write-your-own-swarm.md", "README.md"]
+PAGES = ["docs/algorithms.md", "docs/write-your-own-swarm.md", "README.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

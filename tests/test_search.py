@@ -15,8 +15,6 @@ from subswarm.core.errors import CheckpointError, FitnessError, SettingError
 from subswarm.core.masks import SubsetRules, spread
 from subswarm.testing import check_algorithm
 
-SWARMS = ["2d-gpso", "2d-lpso", "2d-clpso", "2d-upso", "random"]
-
 
 @st.composite
 def problems(draw):
@@ -35,11 +33,12 @@ def problems(draw):
     return n, limits
 
 
-@given(problem=problems(), name=st.sampled_from(SWARMS), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@given(problem=problems(), name=st.sampled_from(names()), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=120, deadline=None)
 def test_masks_stay_legal_and_saving_anywhere_changes_nothing(problem, name, seed):
     n, limits = problem
-    check_algorithm(get_algorithm(name, **limits), n_features=n, steps=6, seed=seed)
+    scores = {"scores": tuple(np.cos(np.arange(n)).tolist())} if "scores" in settings_of_name(name) else {}
+    check_algorithm(get_algorithm(name, **limits, **scores), n_features=n, steps=6, seed=seed)
 
 
 @given(

@@ -88,9 +88,14 @@ def search(
         course = _resumed(course, algorithm, files.read(checkpoint, fingerprint), budget)
     keep = _Keeper(checkpoint, fingerprint, checkpoint_seconds)
     stop_reason = _run(course, objective, budget, tuple(callbacks), keep)
-    if not course.seen_anything:
+    if not course.seen_anything or (stop_reason == "interrupted" and not course.search.answered):
         raise KeyboardInterrupt
     keep.now(course)
+    if not course.search.answered:
+        raise SettingError(
+            f"{name_of(algorithm)} was stopped by {stop_reason} after {course.search.evaluations} evaluations, before "
+            "it had come to a subset within min_features and max_features; allow more evaluations, or widen the limits."
+        )
     return course.result(objective, stop_reason)
 
 
@@ -165,7 +170,7 @@ def _run(
 
 def _stop_reason(course: _Course, budget: Budget) -> str | None:
     search = course.search
-    if budget.target is not None and course.seen_anything and search.best.fitness <= budget.target:
+    if budget.target is not None and search.answered and search.best.fitness <= budget.target:
         return "target"
     if budget.evaluations is not None and search.evaluations >= budget.evaluations:
         return "evaluations"
@@ -186,7 +191,7 @@ def _one_step(course: _Course, objective: ObjectiveLike, budget: Budget) -> Snap
     whole = room is None or len(masks) <= room
     if not whole:
         masks = masks[:room]
-    best_before = search.best.fitness if course.seen_anything else np.inf
+    best_before = search.best.fitness if search.answered else np.inf
     evaluating = time.perf_counter()
     fitness = np.asarray(objective(masks), dtype=np.float64)
     telling = time.perf_counter()

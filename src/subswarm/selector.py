@@ -28,6 +28,7 @@ from subswarm.core.types import FloatArray, History, Mask, Masks, SearchResult, 
 from subswarm.drive import Callback, search
 from subswarm.evaluation.objective import Objective, make_objective
 from subswarm.evaluation.tables import allows_nan
+from subswarm.hybrid import preselected, with_scores
 from subswarm.progress import ProgressLine
 
 __all__ = ["SwarmSelector", "one_standard_error"]
@@ -56,13 +57,16 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     patience : int or None
         Stop after this many evaluations without a better subset.
     min_features, max_features : int, int or None
-        Fewest and most columns to select; the search proposes no others.
+        Fewest and most columns to select.
     fixed_features : list of column indices or names, optional
         Columns that are always selected.
     feature_groups : list of lists of column indices or names, optional
         Columns taken or left together, as the columns of one encoded category.
     initial_subsets : list of subsets, optional
         Subsets (column indices, names or masks) to start from.
+    preselect : (ranking, number) or None
+        Search only among this many features that a filter ("mutual-information", "anova-f", "relieff" or "mrmr") ranks
+        highest on the table passed to ``fit``; fixed features are always among them.
     choose : "best" or "one-se", default="best"
         "one-se" selects the fewest columns whose score is within one standard error of the best subset's.
     engine : "auto", "estimator" or "fast", default="auto"
@@ -129,6 +133,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         fixed_features: Iterable[Any] | None = None,
         feature_groups: Iterable[Iterable[Any]] | None = None,
         initial_subsets: Iterable[Any] | None = None,
+        preselect: tuple[str, int] | None = None,
         choose: str = "best",
         engine: str = "auto",
         n_jobs: int | None = None,
@@ -150,6 +155,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.fixed_features = fixed_features
         self.feature_groups = feature_groups
         self.initial_subsets = initial_subsets
+        self.preselect = preselect
         self.choose = choose
         self.engine = engine
         self.n_jobs = n_jobs
@@ -201,7 +207,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             feature_groups=self.feature_groups,
             initial_subsets=self.initial_subsets,
         )
-        result = self._search(objective, space, budget, seed)
+        ranked = {"X": X, "y": y, "classification": is_classifier(estimator), "random_state": seed}
+        if self.preselect is not None:
+            ranking, keep = self._preselection()
+            space = space.among(preselected(ranking, keep=keep, owner=space.owner, **ranked))
+        algorithm = with_scores(self._algorithm(space), owner=space.owner, **ranked)
+        result = self._search(algorithm, objective, space, budget, seed)
         self.result_ = result
         self.history_: History = result.history
         self.estimator_ = estimator
@@ -267,13 +278,22 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             )
         return replace(algorithm, **changed) if changed else algorithm
 
-    def _search(self, objective: Objective, space: Space, budget: Budget, seed: int) -> SearchResult:
+    def _preselection(self) -> tuple[str, int]:
+        try:
+            ranking, keep = self.preselect  # type: ignore[misc]
+        except (TypeError, ValueError):
+            raise SettingError(
+                f'preselect must be a pair of a ranking and a number, such as ("mrmr", 50); got {self.preselect!r}.'
+            ) from None
+        return ranking, keep
+
+    def _search(self, algorithm: Any, objective: Objective, space: Space, budget: Budget, seed: int) -> SearchResult:
         scoring = objective.scoring
         line = ProgressLine(budget.evaluations, scoring.score, scoring.name) if self.verbose else nullcontext()
         view = _ColumnsView(objective, space)
         with line as shown:
             result = search(
-                self._algorithm(space),
+                algorithm,
                 view,
                 budget,
                 rng=np.random.default_rng(seed),

@@ -6,19 +6,48 @@ import dataclasses
 import difflib
 from typing import Any
 
+from subswarm.algorithms.ant_colony import AntColony
+from subswarm.algorithms.binary_pso import BinaryPSO, CatfishPSO, ChaoticPSO
+from subswarm.algorithms.boolean_pso import BooleanPSO
+from subswarm.algorithms.branch_and_bound import BranchAndBound
+from subswarm.algorithms.filters import MRMR, AnovaF, MutualInformation, RankingSearch, ReliefF
+from subswarm.algorithms.genetic import GeneticAlgorithm
 from subswarm.algorithms.random_search import RandomSearch
 from subswarm.algorithms.search import Algorithm, Search, State, SubsetSettings
+from subswarm.algorithms.sequential import SBFS, SBS, SFFS, SFS, PlusLMinusR
+from subswarm.algorithms.tabu import TabuSearch
+from subswarm.algorithms.threshold_pso import PSO42, ErFS
 from subswarm.algorithms.two_d import Pull, Swarm, TwoD, TwoDCLPSO, TwoDGPSO, TwoDLPSO, TwoDUPSO
 from subswarm.core.errors import SettingError
 
 __all__ = [
+    "MRMR",
+    "PSO42",
+    "SBFS",
+    "SBS",
+    "SFFS",
+    "SFS",
     "Algorithm",
+    "AnovaF",
+    "AntColony",
+    "BinaryPSO",
+    "BooleanPSO",
+    "BranchAndBound",
+    "CatfishPSO",
+    "ChaoticPSO",
+    "ErFS",
+    "GeneticAlgorithm",
+    "MutualInformation",
+    "PlusLMinusR",
     "Pull",
     "RandomSearch",
+    "RankingSearch",
+    "ReliefF",
     "Search",
     "State",
     "SubsetSettings",
     "Swarm",
+    "TabuSearch",
     "TwoD",
     "TwoDCLPSO",
     "TwoDGPSO",
@@ -35,6 +64,25 @@ REGISTRY: dict[str, type[SubsetSettings]] = {
     "2d-lpso": TwoDLPSO,
     "2d-clpso": TwoDCLPSO,
     "2d-upso": TwoDUPSO,
+    "ga": GeneticAlgorithm,
+    "aco": AntColony,
+    "bpso": BinaryPSO,
+    "cbpso": CatfishPSO,
+    "chbpso": ChaoticPSO,
+    "erfs": ErFS,
+    "pso-42": PSO42,
+    "sfs": SFS,
+    "sbs": SBS,
+    "plus-l-minus-r": PlusLMinusR,
+    "sffs": SFFS,
+    "sbfs": SBFS,
+    "branch-and-bound": BranchAndBound,
+    "boolean-pso": BooleanPSO,
+    "tabu": TabuSearch,
+    "mutual-information": MutualInformation,
+    "anova-f": AnovaF,
+    "relieff": ReliefF,
+    "mrmr": MRMR,
     "random": RandomSearch,
 }
 

@@ -157,10 +157,12 @@ def ranked_features(likelihood: FloatArray, cardinality: IntArray) -> Masks:
     return masks
 
 
-def refreshed(velocity: FloatArray, stagnant: NDArray[np.bool_], rng: Generator) -> FloatArray:
-    """Velocities with those of stagnant particles drawn anew from U[0, 1] (the refresh gap)."""
+def refreshed(
+    velocity: FloatArray, stagnant: NDArray[np.bool_], rng: Generator, limit: float | FloatArray = 1.0
+) -> FloatArray:
+    """Velocities with those of stagnant particles drawn anew from U[0, 1], or U[0, limit] (the refresh gap)."""
     if not stagnant.any():
         return velocity
     velocity = velocity.copy()
-    velocity[stagnant] = rng.random((int(stagnant.sum()), *velocity.shape[1:]))
+    velocity[stagnant] = rng.random((int(stagnant.sum()), *velocity.shape[1:])) * limit
     return velocity

@@ -91,6 +91,14 @@ class SubsetSettings:
             feature_sizes=self.feature_sizes,
         )
 
+    def passing_rules(self, n_features: int) -> SubsetRules:
+        """What may be asked on the way to an answer, which itself obeys `rules`.
+
+        The two are the same for most; a stepwise search that starts from nothing (or everything) passes through
+        subsets that are still too small (or too large) to be an answer.
+        """
+        return self.rules(n_features)
+
     def first_masks(self, count: int, n_features: int, rng: Generator) -> Masks:
         """``count`` legal subsets to start from: the initial ones, then random ones (each bit with probability ½)."""
         rules = self.rules(n_features)
@@ -101,10 +109,11 @@ class SubsetSettings:
                 "give fewer, or enlarge the population."
             )
         if self.initial_subsets:
-            masks[: len(self.initial_subsets)] = rules.legalize(self._initial_masks(n_features), rng)
+            masks[: len(self.initial_subsets)] = rules.legalize(self.initial_masks(n_features), rng)
         return masks
 
-    def _initial_masks(self, n_features: int) -> Masks:
+    def initial_masks(self, n_features: int) -> Masks:
+        """The initial subsets as masks, as they were given."""
         given = np.zeros((len(self.initial_subsets), n_features), dtype=bool)
         for row, subset in enumerate(self.initial_subsets):
             if max(subset, default=0) >= n_features:
@@ -135,6 +144,8 @@ class Search(Generic[S]):
         Whether the budget ended inside a batch.
     evaluations : int
         Subsets told so far.
+    answered : bool
+        Whether a subset within the limits has been told; only a stepwise search passes through others before.
     best : Subset
 
     Examples
@@ -165,9 +176,10 @@ class Search(Generic[S]):
         self.cut_short = False
         self._planned = evaluations
         self._rng = np.random.default_rng(rng)
-        self._rules = (
-            algorithm.rules(n_features) if isinstance(algorithm, SubsetSettings) else SubsetRules.of(n_features)
-        )
+        if isinstance(algorithm, SubsetSettings):
+            self._rules, self._passing = algorithm.rules(n_features), algorithm.passing_rules(n_features)
+        else:
+            self._rules = self._passing = SubsetRules.of(n_features)
         self._parsimonious = bool(getattr(algorithm, "parsimonious", False))
         self._best: Subset | None = None
         self._front: dict[int, tuple[float, Mask]] = {}
@@ -206,14 +218,22 @@ class Search(Generic[S]):
 
     @property
     def best(self) -> Subset:
-        """The best subset told so far (the first found, where several are equally good)."""
+        """The best subset told so far (the first found, where several are equally good).
+
+        Until one within the limits has been told (see `answered`), the best of those passed on the way.
+        """
         if self._best is None:
             raise SettingError("nothing has been told yet, so there is no best subset; ask() and tell() first.")
         return self._best
 
     @property
+    def answered(self) -> bool:
+        """Whether a subset within the limits has been told."""
+        return self._best is not None and self._is_answer(self._best.mask[None])[0]
+
+    @property
     def front(self) -> Front:
-        """The best subset of each number of columns told so far, by ascending number."""
+        """The best subset of each number of columns within the limits told so far, by ascending number."""
         sizes = sorted(self._front)
         masks = [self._front[size][1] for size in sizes]
         return Front(
@@ -274,7 +294,7 @@ class Search(Generic[S]):
                 f"{type(self.algorithm).__name__} proposed masks of dtype {masks.dtype} and shape {masks.shape}; "
                 f"bool of shape (P, {self.n_features}) with P of at least 1 is wanted."
             )
-        legal = self._rules.legalize(masks, self._rng)
+        legal = self._passing.legalize(masks, self._rng)
         return state if legal is masks else dataclasses.replace(state, masks=legal)  # type: ignore[type-var]
 
     def _checked(self, fitness: ArrayLike, count: int) -> FloatArray:
@@ -299,11 +319,24 @@ class Search(Generic[S]):
 
     def _observe(self, masks: Masks, fitness: FloatArray) -> None:
         self.evaluations += len(masks)
+        answers = self._is_answer(masks)
+        if answers.any():
+            masks, fitness = masks[answers], fitness[answers]
+            self._remember_sizes(masks, fitness)
+            if not self.answered:
+                self._best = None
+        elif self.answered:
+            return
         order = np.lexsort((masks.sum(axis=1), fitness)) if self._parsimonious else [int(np.argmin(fitness))]
         first = int(order[0])
         if self._best is None or self._beats(masks[first], fitness[first], self._best):
             self._best = Subset(masks[first].copy(), float(fitness[first]))
-        self._remember_sizes(masks, fitness)
+
+    def _is_answer(self, masks: Masks) -> Mask:
+        """Which of these subsets, all of them legal to pass, are within the limits, shape (P,)."""
+        if self._passing is self._rules:
+            return np.ones(len(masks), dtype=bool)
+        return self._rules.is_legal(masks)
 
     def _beats(self, mask: Mask, fitness: float, best: Subset) -> bool:
         if self._parsimonious and fitness == best.fitness:

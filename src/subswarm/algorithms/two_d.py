@@ -84,6 +84,9 @@ class TwoD(SubsetSettings):
         Whether an equally good but smaller subset becomes a best (D7).
     whole_exemplar : bool, default=False
         Whether features a particle already has are learnt from an exemplar too (D11).
+    feature_likelihoods : tuple of float or None, default=None
+        How likely each feature is beforehand, each from 0 to 1. Where the paper draws a feature's likelihood from
+        U[0, 1], at the start and at every refresh, it is then drawn from U[0, this]. None is the paper's rule.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
         See `subswarm.algorithms.SubsetSettings`.
     """
@@ -100,6 +103,7 @@ class TwoD(SubsetSettings):
     stagnation_rule: str = "cumulative"
     parsimonious: bool = False
     whole_exemplar: bool = False
+    feature_likelihoods: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,6 +115,8 @@ class TwoD(SubsetSettings):
         check_choice("cardinality_rule", self.cardinality_rule, ("roulette", "raw-roulette", "greedy"))
         check_choice("draws", self.draws, ("particle", "row", "entry"))
         check_choice("stagnation_rule", self.stagnation_rule, ("cumulative", "consecutive"))
+        for likelihood in self.feature_likelihoods or ():
+            check_real("each of feature_likelihoods", likelihood, low=0, high=1)
 
     @abstractmethod
     def pulls(self, swarm: Swarm, progress: float, rng: Generator) -> list[Pull]:
@@ -125,7 +131,7 @@ class TwoD(SubsetSettings):
         masks = self.first_masks(self.particles, n_features, rng)
         swarm = Swarm(
             masks=masks,
-            velocity=rng.random((self.particles, 2, n_features)),
+            velocity=rng.random((self.particles, 2, n_features)) * self._prior(n_features),
             bests=first_bests(masks),
             previous=np.full(self.particles, np.inf),
             stagnation=np.zeros(self.particles, dtype=np.intp),
@@ -137,7 +143,8 @@ class TwoD(SubsetSettings):
         """Take in the fitness, then move: bests and counts, refreshed velocities, velocities, positions."""
         swarm = self._remembered(state, fitness, rng)
         stagnant = swarm.stagnation >= (np.inf if self.refresh_gap is None else self.refresh_gap)
-        velocity = self._velocity(swarm, learning.refreshed(swarm.velocity, stagnant, rng), fitness, progress, rng)
+        velocity = learning.refreshed(swarm.velocity, stagnant, rng, self._prior(state.masks.shape[1]))
+        velocity = self._velocity(swarm, velocity, fitness, progress, rng)
         return replace(
             swarm,
             masks=self._position(velocity, rng),
@@ -152,6 +159,17 @@ class TwoD(SubsetSettings):
         particles, rows, n = swarm.velocity.shape
         shape = {"particle": (particles, 1, 1), "row": (particles, rows, 1), "entry": (particles, rows, n)}[self.draws]
         return rng.random(shape)
+
+    def _prior(self, n_features: int) -> float | FloatArray:
+        """Up to where fresh likelihoods are drawn: 1, or a limit for each entry of a velocity, shape (2, n)."""
+        if self.feature_likelihoods is None:
+            return 1.0
+        if len(self.feature_likelihoods) != n_features:
+            raise SettingError(
+                f"feature_likelihoods must have one entry for each of {n_features} features; "
+                f"got {len(self.feature_likelihoods)}."
+            )
+        return np.stack([np.ones(n_features), np.array(self.feature_likelihoods)])
 
     def _remembered(self, state: Swarm, fitness: FloatArray, rng: Generator) -> Swarm:
         better = improved(state.bests, state.masks, fitness, parsimonious=self.parsimonious)

@@ -1,1 +1,1 @@
-"""Measurements people can repeat: each prints what it compared, and how."""
+"""Benchmarks: ratios measured side by side, by commands that anyone can repeat."""

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from subswarm.core.checks import check_choice, check_int
+from subswarm.core.files import write_whole
 
 __all__ = ["app"]
 
@@ -77,3 +78,50 @@ def growth(
         typer.echo(f"{point.model:<4} {point.axis:<12} {point.value:>5}  {point.seconds * 1e6:>9.1f} µs")
     plot_growth(points, out)
     typer.echo(f"drawn: {out}")
+
+
+@app.command()
+def algorithms(
+    only: Annotated[list[str] | None, typer.Option(help="An algorithm; may be repeated. All by default.")] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="A data set; may be repeated. Wine, WDBC, Sonar, Ionosphere by default.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each.")] = 10,
+    evaluations: Annotated[int, typer.Option(min=1, help="Subsets each run may score.")] = 6000,
+    out: Annotated[
+        Path | None, typer.Option(help="A Markdown page whose tables are replaced; without it they are printed.")
+    ] = None,
+) -> None:
+    """Every algorithm with naive Bayes and 5-NN: error, features and seconds."""
+    from subswarm.bench.algorithms import DATASETS, Row, contestants, measure, replaced, tables
+
+    def tell(row: Row) -> None:
+        result = row.failure or f"error {row.error:.4f}, {row.cardinality:.1f} features"
+        typer.echo(f"{row.dataset}, {row.model}, {row.algorithm}: {result}", err=True)
+
+    rows = measure(
+        contestants(only or ()), datasets=dataset or DATASETS, seeds=seeds, evaluations=evaluations, tell=tell
+    )
+    content = tables(rows, seeds=seeds, evaluations=evaluations)
+    if out is None:
+        typer.echo(content)
+        return
+    page = out.read_text(encoding="utf-8") if out.exists() else ""
+    write_whole(out, replaced(page, content).encode())
+    typer.echo(f"written to {out}")
+
+
+@app.command()
+def overhead(
+    n_features: Annotated[list[int] | None, typer.Option("--features", help="Features; may be repeated.")] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of each search.")] = 200,
+    repeats: Annotated[int, typer.Option(min=1, help="Searches of each algorithm.")] = 5,
+) -> None:
+    """Milliseconds a step of each algorithm itself, everything but evaluation."""
+    from subswarm.bench.overhead import step_costs
+
+    typer.echo(f"{'algorithm':<20} {'features':>8} {'batch':>6} {'median ms':>10} {'slowest tenth':>14}")
+    for cost in step_costs(n_features or [30, 600], steps=steps, repeats=repeats):
+        typer.echo(
+            f"{cost.algorithm:<20} {cost.n_features:>8} {cost.batch:>6} {cost.median:>10.3f} {cost.slowest_tenth:>14.3f}"
+        )

@@ -38,6 +38,9 @@ def select(
     choose: Annotated[
         str, typer.Option(help="best, or one-se: the fewest features within one standard error.")
     ] = "best",
+    preselect: Annotated[
+        str | None, typer.Option(help="Search only among the features a filter ranks highest, such as mrmr:50.")
+    ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
     impute: Annotated[bool, typer.Option("--impute", help="Fill missing values from the nearest row.")] = False,
     one_hot: Annotated[
@@ -72,6 +75,7 @@ def select(
         max_features=max_features,
         fixed_features=_columns(keep or [], list(data.feature_names)),
         feature_groups=data.feature_groups or None,
+        preselect=None if preselect is None else _ranking(preselect),
         choose=choose,
         engine=engine,
         n_jobs=jobs,
@@ -181,6 +185,14 @@ class _Report:
 
     def _names(self, mask: Any) -> list[str]:
         return [name for name, chosen in zip(self.data.feature_names, mask, strict=True) if chosen]
+
+
+def _ranking(text: str) -> tuple[str, int]:
+    """RANKING:NUMBER as a pair."""
+    name, _, number = text.partition(":")
+    if not number.isdigit():
+        raise SettingError(f"--preselect wants RANKING:NUMBER, such as mrmr:50; got {text!r}.")
+    return name, int(number)
 
 
 def _settings(pairs: list[str]) -> dict[str, Any]:

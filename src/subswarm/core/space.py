@@ -20,7 +20,7 @@ class Space:
 
     Attributes
     ----------
-    owner : for each column, the index of its feature; int array of shape (columns,)
+    owner : for each column, the index of its feature, or -1 where it is never in; int array of shape (columns,)
     fixed : features that are always in
     initial : subsets to start from, as feature indices
     """
@@ -36,12 +36,24 @@ class Space:
     @property
     def sizes(self) -> tuple[int, ...] | None:
         """Columns behind each feature, or None where every feature is one column."""
-        counts = np.bincount(self.owner)
+        counts = np.bincount(self.owner[self.owner >= 0])
         return None if (counts == 1).all() else tuple(counts.tolist())
 
     def columns(self, masks: Masks) -> Masks:
         """Masks over features (..., n) as masks over columns (..., columns)."""
-        return np.asarray(masks[..., self.owner])
+        return np.asarray(masks[..., self.owner] & (self.owner >= 0))
+
+    def among(self, features: Iterable[int]) -> Space:
+        """The space in which only these features, and the fixed ones, can be in."""
+        kept = sorted({*(int(feature) for feature in features), *self.fixed})
+        place = np.full(self.n_features, -1, dtype=np.intp)
+        place[kept] = np.arange(len(kept))
+        initial = [tuple(int(place[feature]) for feature in subset if place[feature] >= 0) for subset in self.initial]
+        return Space(
+            owner=place[self.owner],
+            fixed=tuple(int(place[feature]) for feature in self.fixed),
+            initial=tuple(subset for subset in initial if subset),
+        )
 
     def settings(self) -> dict[str, Any]:
         """What an algorithm must be told of this space."""

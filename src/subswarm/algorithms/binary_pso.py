@@ -1,0 +1,193 @@
+"""Binary swarms: a velocity for each feature, squashed into the probability that the feature is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import expit
+
+from subswarm.algorithms.bests import Bests, first_bests, improved, updated
+from subswarm.algorithms.chaos import CHAOTIC_MAPS, chaotic
+from subswarm.algorithms.search import SubsetSettings
+from subswarm.core.checks import check_choice, check_int, check_real
+from subswarm.core.errors import SettingError
+from subswarm.core.types import FloatArray, IntArray, Masks
+
+__all__ = ["BinaryPSO", "BinarySwarm", "CatfishPSO", "ChaoticPSO", "bit_velocity"]
+
+
+@dataclass(frozen=True, eq=False)
+class BinarySwarm:
+    """The state of a binary swarm of P particles on n features.
+
+    Attributes
+    ----------
+    masks : positions, shape (P, n)
+    velocity : shape (P, n); its sigmoid is the probability that the feature is in
+    bests : personal bests and the leader
+    inertia : ω of the step to come
+    stalled : steps in a row without a better global best
+    """
+
+    masks: Masks
+    velocity: FloatArray
+    bests: Bests
+    inertia: float
+    stalled: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinaryPSO(SubsetSettings):
+    """BPSO: each bit is drawn with a probability that leans towards the own best and the best of all.
+
+    A step asks ``particles`` subsets.
+
+    Parameters
+    ----------
+    particles : int, default=30
+    inertia : float, default=1
+        ω.
+    cognitive, social : float, default=2
+        c₁ and c₂.
+    max_velocity : float, default=6
+        Velocities stay within ± this, so that no bit is ever certain.
+    min_features, max_features, fixed_features, feature_sizes, initial_subsets
+        See `subswarm.algorithms.SubsetSettings`.
+    """
+
+    source: ClassVar[str] = "Kennedy, Eberhart, IEEE Int. Conf. Systems, Man and Cybernetics (1997) 4104-4108"
+
+    particles: int = 30
+    inertia: float = 1.0
+    cognitive: float = 2.0
+    social: float = 2.0
+    max_velocity: float = 6.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_int("particles", self.particles, low=1)
+        check_real("inertia", self.inertia, low=0)
+        check_real("cognitive", self.cognitive, low=0)
+        check_real("social", self.social, low=0)
+        check_real("max_velocity", self.max_velocity, above=0)
+
+    def begin(self, n_features: int, rng: Generator) -> BinarySwarm:
+        """Random positions, and velocities from U[-max, max]."""
+        masks = self.first_masks(self.particles, n_features, rng)
+        velocity = rng.uniform(-self.max_velocity, self.max_velocity, size=masks.shape)
+        return BinarySwarm(masks, velocity, first_bests(masks), self.inertia, 0)
+
+    def step(self, state: BinarySwarm, fitness: FloatArray, progress: float, rng: Generator) -> BinarySwarm:
+        """Take in the fitness; disturb the swarm where the variant does; move."""
+        better = improved(state.bests, state.masks, fitness)
+        bests = updated(state.bests, state.masks, fitness, better)
+        stalled = 0 if bests.global_fitness < state.bests.global_fitness else state.stalled + 1
+        swarm = self.disturbed(replace(state, bests=bests, stalled=stalled), fitness, rng)
+        velocity = self._velocity(swarm, rng)
+        drawn = rng.random(velocity.shape) < expit(velocity)
+        masks = self.rules(drawn.shape[1]).legalize(drawn, rng, preference=velocity)
+        return replace(swarm, masks=masks, velocity=velocity)
+
+    def disturbed(self, swarm: BinarySwarm, fitness: FloatArray, rng: Generator) -> BinarySwarm:
+        """The swarm as it is before it moves: what the variants vary."""
+        return swarm
+
+    def _velocity(self, swarm: BinarySwarm, rng: Generator) -> FloatArray:
+        own, leading = (weight * rng.random(swarm.masks.shape) for weight in (self.cognitive, self.social))
+        moved = bit_velocity(swarm.velocity, swarm.masks, swarm.bests, swarm.inertia, own, leading)
+        return np.clip(moved, -self.max_velocity, self.max_velocity)
+
+
+def bit_velocity(
+    velocity: FloatArray, masks: Masks, bests: Bests, inertia: float, own: Any, leading: Any
+) -> FloatArray:
+    """ω v + own (pbest - x) + leading (gbest - x), bits taken as 0 and 1.
+
+    Examples
+    --------
+    >>> bests = Bests(np.array([[True, False, True]]), np.array([0.1]), 0)
+    >>> bit_velocity(np.ones((1, 3)), np.array([[False, False, True]]), bests, 1.0, 0.5, 2.0)
+    array([[3.5, 1. , 1. ]])
+    """
+    moved = inertia * velocity
+    moved += own * (bests.masks.astype(np.int8) - masks)
+    moved += leading * (bests.global_best.astype(np.int8) - masks)
+    return np.asarray(moved)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatfishPSO(BinaryPSO):
+    """Catfish BPSO: when the swarm stalls, its worst particles are thrown to the corners of the space.
+
+    Parameters
+    ----------
+    patience : int, default=3
+        Steps in a row without a better global best before the catfish come.
+    catfish : float, default=0.1
+        Share of the particles, the worst, that they replace (at least one): all features or none, by a coin each.
+        They keep their velocities, and move before they are evaluated.
+    """
+
+    source: ClassVar[str] = "Chuang, Tsai, Yang, Expert Systems with Applications 38 (2011) 12699-12707"
+
+    patience: int = 3
+    catfish: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_int("patience", self.patience, low=1)
+        check_real("catfish", self.catfish, low=0, high=1)
+
+    def disturbed(self, swarm: BinarySwarm, fitness: FloatArray, rng: Generator) -> BinarySwarm:
+        if swarm.stalled < self.patience:
+            return swarm
+        worst = worst_rows(fitness, max(1, round(self.catfish * self.particles)))
+        masks = swarm.masks.copy()
+        masks[worst] = (rng.random(len(worst)) > 0.5)[:, None]
+        return replace(swarm, masks=masks, stalled=0)
+
+
+def worst_rows(fitness: FloatArray, count: int) -> IntArray:
+    """The ``count`` rows of highest fitness; of equals the later ones.
+
+    Examples
+    --------
+    >>> worst_rows(np.array([0.3, 0.1, 0.3, 0.2]), 2).tolist()
+    [0, 2]
+    """
+    return np.argsort(fitness, kind="stable")[-count:]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChaoticPSO(BinaryPSO):
+    """Chaotic BPSO: the inertia follows a chaotic map.
+
+    Parameters
+    ----------
+    inertia : float, default=0.48
+        Where the map starts; the first step uses the value after it.
+    chaotic_map : "logistic" or "tent"
+    """
+
+    source: ClassVar[str] = "Chuang, Yang, Li, Applied Soft Computing 11 (2011) 239-248"
+
+    inertia: float = 0.48
+    chaotic_map: str = "logistic"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("chaotic_map", self.chaotic_map, CHAOTIC_MAPS)
+        check_real("inertia", self.inertia, low=0, high=1)
+        second = chaotic(self.chaotic_map, chaotic(self.chaotic_map, self.inertia))
+        third = chaotic(self.chaotic_map, second)
+        if third in (0.0, second):
+            raise SettingError(
+                f"inertia={self.inertia} is a point from which the {self.chaotic_map} map comes to rest; "
+                "choose another between 0 and 1, such as 0.48."
+            )
+
+    def disturbed(self, swarm: BinarySwarm, fitness: FloatArray, rng: Generator) -> BinarySwarm:
+        return replace(swarm, inertia=chaotic(self.chaotic_map, swarm.inertia))
