@@ -48,7 +48,8 @@ def step_costs(
 
 
 def _timed(search: Search[Any], planted: Any, steps: int) -> tuple[list[float], list[int]]:
-    seconds, counts = [], []
+    seconds: list[float] = []
+    counts: list[int] = []
     while len(seconds) < steps and not search.finished:
         started = time.perf_counter()
         masks = search.ask()

@@ -123,5 +123,6 @@ def overhead(
     typer.echo(f"{'algorithm':<20} {'features':>8} {'batch':>6} {'median ms':>10} {'slowest tenth':>14}")
     for cost in step_costs(n_features or [30, 600], steps=steps, repeats=repeats):
         typer.echo(
-            f"{cost.algorithm:<20} {cost.n_features:>8} {cost.batch:>6} {cost.median:>10.3f} {cost.slowest_tenth:>14.3f}"
+            f"{cost.algorithm:<20} {cost.n_features:>8} {cost.batch:>6} {cost.median:>10.3f} "
+            f"{cost.slowest_tenth:>14.3f}"
         )
