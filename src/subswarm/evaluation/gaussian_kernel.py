@@ -42,14 +42,15 @@ def classify(
     half_precision: Any,
     risk: Any,
     slack: float,
+    slack_alone: float,
     codes: Any,
     doubts: Any,
 ) -> None:
     """Classes of all test rows for masks ``first`` to ``last``, and how many rows of a fold are too close to call.
 
     A row is too close to call where the two best classes are nearer than the rounding that scikit-learn's own order of
-    sums may differ by (see `GaussianTables`): of order ``slack`` times the sums themselves, plus what a rounding error
-    in the means can do.
+    sums may differ by: of order ``slack`` times the sums themselves. scikit-learn sums the moments of a lone column in
+    another order too, so there what a rounding error in the means can do is added (``slack_alone``, ``risk``).
     """
     most_classes, widest = theta.shape[1], sizes.max()
     quadratic: NDArray[np.float64] = np.empty((most_classes, widest))
@@ -75,7 +76,8 @@ def classify(
                     magnitude += abs(constant[slot, c, j])
                     danger += risk[slot, c, j]
                 fixed[c] = total
-                relative = slack + (k + 16) * _EPS + danger
+                danger = danger if k == 1 else 0.0
+                relative = (slack_alone if k == 1 else slack) + (k + 16) * _EPS + danger
                 swing = np.sqrt(danger / (k + 1.0))
                 base[c] = relative * (magnitude + k) + swing * (k + 1.0)
                 rate[c] = relative + swing

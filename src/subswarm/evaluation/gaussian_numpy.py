@@ -37,6 +37,7 @@ def classify(
     half_precision: FloatArray,
     risk: FloatArray,
     slack: float,
+    slack_alone: float,
     codes: NDArray[np.int16],
     doubts: NDArray[np.int64],
 ) -> None:
@@ -52,8 +53,9 @@ def classify(
             quadratic = np.stack([w @ (block - m[:, None]) ** 2 for m, w in zip(means, weights, strict=True)])
             terms = constant[slot, classes][:, chosen]
             fixed = log_prior[f, classes] + terms.sum(axis=1)
-            danger = risk[slot, classes][:, chosen].sum(axis=1)
-            relative, swing = slack + (k + 16) * _EPS + danger, np.sqrt(danger / (k + 1.0))
+            danger = risk[slot, classes][:, chosen].sum(axis=1) * (k == 1)
+            relative = (slack_alone if k == 1 else slack) + (k + 16) * _EPS + danger
+            swing = np.sqrt(danger / (k + 1.0))
             magnitude = np.abs(log_prior[f, classes]) + np.abs(terms).sum(axis=1) + k
             base = relative * magnitude + swing * (k + 1.0)
             bound = base[:, None] + (relative + swing)[:, None] * quadratic

@@ -17,7 +17,7 @@ from subswarm.evaluation.scaling import scaled_rows
 __all__ = ["GaussianTables"]
 
 _EPS = float(np.finfo(np.float64).eps)
-_SAME_SMOOTHING = 1e-12
+_SAME_SMOOTHING = 2e-14
 """Columns whose variances agree this well share their tables; the bound on rounding allows for it."""
 _TOO_SMALL = 1e-250
 """A variance under which squares underflow: such columns are scikit-learn's to judge."""
@@ -33,7 +33,7 @@ class GaussianTables:
     variance : (F, n), of all training rows: its largest selected entry sets the smoothing
     class_count, prior : (F, C)
     rows : test rows, fold after fold, each fold column by column
-    mean_error : (F, C, n), how far the means may be off in another order of summation
+    mean_error : (F, C, n), how far a lone column's means may be off: those are summed in another order
     alike : (F, n), the column that stands for all with the same variance
     slot : (F, n), where the tables for that widest column are; -1 where not made yet
     """
@@ -52,6 +52,7 @@ class GaussianTables:
     mean_error: FloatArray
     alike: NDArray[np.int64]
     slack: float
+    slack_alone: float
     capacity: int
     slot: NDArray[np.int64] = field(init=False)
     used: int = field(init=False, default=0)
@@ -99,7 +100,8 @@ class GaussianTables:
             log_prior=log_prior,
             mean_error=mean_error,
             alike=_alike(variance),
-            slack=(len(data.X) + 32) * _EPS + 2 * _SAME_SMOOTHING,
+            slack=16 * _EPS + 2 * _SAME_SMOOTHING,
+            slack_alone=(len(data.X) + 32) * _EPS + 2 * _SAME_SMOOTHING,
             capacity=max(F, max_bytes // slot_bytes),
         )
 
@@ -157,6 +159,7 @@ class GaussianTables:
             self.store[1],
             self.store[2],
             self.slack,
+            self.slack_alone,
             codes,
             doubts,
         )
