@@ -37,7 +37,7 @@ class Comparison:
 
     Attributes
     ----------
-    way : how scikit-learn was quickest: "serial", "folds" (``cross_val_score(n_jobs=-1)``) or "masks" (joblib over masks)
+    way : how scikit-learn was quickest: "serial", "folds" (``cross_val_score(n_jobs=-1)``) or "masks" (joblib)
     theirs, ours : evaluations per second, medians
     gemm_share : our arithmetic, counted as the products that a plain computation needs, over the machine's own rate
     """
@@ -83,7 +83,7 @@ def compare(
                 warnings.simplefilter("ignore")
                 way, theirs, ours = _measure(estimator, X, y, repeats, np.random.default_rng(seed))
             share = ours * _flops(model, X, y) / rates[model]
-            yield Comparison(name, *X.shape, model, way, theirs, ours, share)
+            yield Comparison(name, X.shape[0], X.shape[1], model, way, theirs, ours, share)
 
 
 def _measure(estimator: Any, X: FloatArray, y: Any, repeats: int, rng: np.random.Generator) -> tuple[str, float, float]:

@@ -56,7 +56,6 @@ class KNeighborsEngine(FastEngine):
             self._layout,
             n_neighbors=int(model.n_neighbors),
             city_block=_metric(model) == "city block",
-            ordered=self._weighted or self._regression,
             threads=n_threads(n_jobs),
             max_bytes=max_bytes,
         )

@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["city_block_neighbors", "partition_neighbors", "vote", "weighted_neighbors"]
+__all__ = [
+    "city_block_neighbors",
+    "partition_neighbors",
+    "partition_votes",
+    "vote",
+    "weighted_neighbors",
+    "weighted_votes",
+]
 
 _TILE = 128
 _WIDE = 96
@@ -516,14 +523,125 @@ def city_block_neighbors(
 
 
 @njit(nogil=True, cache=True)
-def vote(nearest: Any, labels: Any, ballots: Any, codes: Any) -> None:
-    """The most frequent label among each row's neighbours (n_rows, k), the lowest where several are."""
-    for i in range(nearest.shape[0]):
-        ballots[:] = 0
-        for s in range(nearest.shape[1]):
-            ballots[labels[nearest[i, s]]] += 1
+def vote(nearest: Any, places: Any, labels: Any, ballots: Any, codes: Any) -> None:
+    """The most frequent label among the neighbours (rows, k) at each of ``places``, the lowest where several are."""
+    for m in range(places.shape[0]):
+        for c in range(ballots.shape[0]):
+            ballots[c] = 0
         best = 0
+        for s in range(nearest.shape[1]):
+            ballots[labels[nearest[places[m], s]]] += 1
         for c in range(1, ballots.shape[0]):
             if ballots[c] > ballots[best]:
                 best = c
-        codes[i] = best
+        codes[m] = best
+
+
+@njit(nogil=True, cache=True)
+def partition_votes(
+    first: int,
+    last: int,
+    columns: Any,
+    starts: Any,
+    X: Any,
+    center: Any,
+    factor: Any,
+    units: Any,
+    fold_of: Any,
+    half_ulp: float,
+    floor: float,
+    spare: int,
+    buffer: Any,
+    G: Any,
+    nearest: Any,
+    places: Any,
+    labels: Any,
+    ballots: Any,
+    codes: Any,
+    counts: Any,
+) -> None:
+    """Predicted labels (P, places) of subsets ``first`` to ``last`` by `partition_neighbors`."""
+    nothing = np.empty((0, 0))
+    for p in range(first, last):
+        chosen = columns[starts[p] : starts[p + 1]]
+        k = chosen.shape[0]
+        A = buffer[: X.shape[0] * k].reshape(X.shape[0], k)
+        partition_neighbors(
+            chosen,
+            X,
+            center,
+            factor,
+            units[p],
+            fold_of,
+            (k + 32) * half_ulp,
+            (k + 8) * floor,
+            False,
+            spare,
+            A,
+            G,
+            nearest,
+            nothing,
+            counts[p],
+        )
+        vote(nearest, places, labels, ballots, codes[p])
+
+
+@njit(nogil=True, cache=True)
+def weighted_votes(
+    first: int,
+    last: int,
+    columns: Any,
+    starts: Any,
+    X: Any,
+    center: Any,
+    factor: Any,
+    units: Any,
+    weights: Any,
+    mode: int,
+    shifts: Any,
+    scales: Any,
+    tests: Any,
+    test_starts: Any,
+    barred: Any,
+    half_ulp: float,
+    floor: float,
+    spare: int,
+    buffer: Any,
+    G: Any,
+    nearest: Any,
+    places: Any,
+    labels: Any,
+    ballots: Any,
+    codes: Any,
+    counts: Any,
+) -> None:
+    """Predicted labels (P, places) of subsets ``first`` to ``last`` by `weighted_neighbors`."""
+    nothing = np.empty((0, 0))
+    for p in range(first, last):
+        chosen = columns[starts[p] : starts[p + 1]]
+        k = chosen.shape[0]
+        A = buffer[: X.shape[0] * k].reshape(X.shape[0], k)
+        weighted_neighbors(
+            chosen,
+            X,
+            center,
+            factor,
+            units[p],
+            weights,
+            mode,
+            shifts,
+            scales,
+            tests,
+            test_starts,
+            barred,
+            (2 * k + 40) * half_ulp,
+            (k + 8) * floor,
+            False,
+            spare,
+            A,
+            G,
+            nearest,
+            nothing,
+            counts[p],
+        )
+        vote(nearest, places, labels, ballots, codes[p])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from subswarm.core.types import FloatArray, IntArray, Masks
 from subswarm.evaluation import knn_numpy
+from subswarm.evaluation.fast_engine import column_lists
 from subswarm.evaluation.knn_layout import NeighborLayout
 from subswarm.evaluation.threads import spread
 
@@ -23,6 +24,8 @@ _FEW = 128
 """Rows in a band."""
 _NARROW = 6
 """Columns up to which the filter works in doubles: rows are close together there, and the product costs little."""
+_ROW_SECONDS, _PAIR_SECONDS, _WORTH_THREADS = 5e-7, 2e-11, 5e-4
+"""Rough costs of selecting a row's neighbours and of one product; seconds of work from which starting threads pays."""
 _MANY = 0.2
 """Share of rows settled by a full scan from which another precision of the filter is tried."""
 
@@ -38,15 +41,11 @@ class _Scratch:
 
 @dataclass(eq=False)
 class NeighborFinder:
-    """The k nearest training rows of every test row, for any subset of the columns.
-
-    ``ordered`` asks for the neighbours nearest first, with distances; without it only the set of them is found.
-    """
+    """The k nearest training rows of every test row, for any subset of the columns."""
 
     layout: NeighborLayout
     n_neighbors: int
     city_block: bool
-    ordered: bool
     threads: int
     max_bytes: int
     precision: Any = np.float32
@@ -58,30 +57,80 @@ class NeighborFinder:
     def votes(self, masks: Masks, labels: NDArray[np.int64], n_classes: int) -> NDArray[np.int16]:
         """The most frequent label among the neighbours, (P, all test rows); the lowest where several are."""
         codes = np.empty((len(masks), len(self.layout.tests)), dtype=np.int16)
-        kernels = _kernels()
+        sizes = masks.sum(axis=1)
+        if _kernels() is None or self.city_block:
+            self._vote_one_by_one(masks, labels, n_classes, codes)
+            return codes
         counts = np.zeros((len(masks), 2), dtype=np.int64)
+        for chosen, precision in ((sizes <= _NARROW, np.float64), (sizes > _NARROW, self.precision)):
+            rows = np.flatnonzero(chosen)
+            if len(rows):
+                part, tally = np.empty((len(rows), codes.shape[1]), dtype=np.int16), counts[rows]
+                self._vote_together(masks[rows], precision, labels, n_classes, part, tally)
+                codes[rows], counts[rows] = part, tally
+        self._learn(sizes, counts)
+        return codes
+
+    def _vote_together(
+        self,
+        masks: Masks,
+        precision: Any,
+        labels: NDArray[np.int64],
+        n_classes: int,
+        codes: NDArray[np.int16],
+        counts: NDArray[np.int64],
+    ) -> None:
+        layout, kernels = self.layout, _kernels()
+        columns, starts = column_lists(masks)
+        N, widest = len(layout.X), int(np.diff(starts).max())
+        units = np.array([_unit(layout.largest[mask]) for mask in masks])
+        filtered = (columns, starts, layout.X, layout.center, layout.factor, units)
+        if self._by_partitions:
+            kernel, folds, places = kernels.partition_votes, (layout.fold_of,), layout.places
+        else:
+            kernel, places = kernels.weighted_votes, np.arange(len(layout.tests))
+            folds = (layout.weights, *self._folds())
 
         def work(first: int, last: int) -> None:
-            ballots = np.empty(n_classes, dtype=np.int64)
             scratch = self._pool.pop() if self._pool else self._scratch()
-            for p in range(first, last):
-                nearest, _ = self._find(np.flatnonzero(masks[p]), scratch, counts[p])
-                if kernels is None:
-                    votes = (labels[nearest][:, :, None] == np.arange(n_classes)).sum(axis=1)
-                    codes[p] = votes.argmax(axis=1)
-                else:
-                    kernels.vote(nearest, labels, ballots, codes[p])
+            buffer, G = np.empty(N * widest, dtype=precision), self._products(scratch, precision)
+            ballots = np.empty(n_classes, dtype=np.int64)
+            rounding = (*_rounding(precision), _SPARE)
+            kernel(
+                first,
+                last,
+                *filtered,
+                *folds,
+                *rounding,
+                buffer,
+                G,
+                scratch.nearest,
+                places,
+                labels,
+                ballots,
+                codes,
+                counts,
+            )
             self._pool.append(scratch)
 
-        spread(work, len(masks), self._affordable_threads(), blas=not self.city_block)
-        self._learn(masks.sum(axis=1), counts)
-        return codes
+        seconds = len(masks) * len(layout.tests) * (_ROW_SECONDS + N * columns.size / len(masks) * _PAIR_SECONDS)
+        spread(work, len(masks), self._affordable_threads() if seconds > _WORTH_THREADS else 1, blas=True)
+
+    def _vote_one_by_one(
+        self, masks: Masks, labels: NDArray[np.int64], n_classes: int, codes: NDArray[np.int16]
+    ) -> None:
+        def work(first: int, last: int) -> None:
+            scratch, unused = self._scratch(), np.zeros(2, dtype=np.int64)
+            for p in range(first, last):
+                nearest, _ = self._find(np.flatnonzero(masks[p]), scratch, unused)
+                codes[p] = (labels[nearest][:, :, None] == np.arange(n_classes)).sum(axis=1).argmax(axis=1)
+
+        spread(work, len(masks), self._affordable_threads())
 
     def in_order(self, columns: IntArray) -> tuple[NDArray[np.int64], FloatArray]:
         """The neighbours of all test rows, nearest first, and their distances (squared, or city-block)."""
         result: list[tuple[NDArray[np.int64], FloatArray]] = []
         counts = np.zeros((1, 2), dtype=np.int64)
-        ordered, self.ordered = self.ordered, True
 
         def work(first: int, last: int) -> None:
             scratch = self._pool.pop() if self._pool else self._scratch()
@@ -90,7 +139,6 @@ class NeighborFinder:
             self._pool.append(scratch)
 
         spread(work, 1, 1, blas=not self.city_block)
-        self.ordered = ordered
         self._learn(np.array([len(columns)]), counts)
         return result[0]
 
@@ -100,27 +148,29 @@ class NeighborFinder:
         kernels, layout = _kernels(), self.layout
         if kernels is None:
             return knn_numpy.neighbors(layout, columns, self.n_neighbors, self.city_block, self.max_bytes)
-        folds = (layout.mode, layout.shifts, layout.scales, layout.tests, layout.test_starts, layout.barred)
         if self.city_block:
-            kernels.city_block_neighbors(columns, layout.X, *folds, scratch.nearest, scratch.distances)
+            kernels.city_block_neighbors(columns, layout.X, *self._folds(), scratch.nearest, scratch.distances)
             return scratch.nearest, scratch.distances
         k = len(columns)
         precision = self.precision if k > _NARROW else np.float64
-        half_ulp, floor = (2.0**-24, 1e-36) if precision is np.float32 else (2.0**-53, 1e-290)
+        half_ulp, floor = _rounding(precision)
         filtered = (columns, layout.X, layout.center, layout.factor, _unit(layout.largest[columns]))
-        N = len(layout.X)
-        A = np.empty((N, k), dtype=precision)
-        G = scratch.products.view(precision)[: self._band() * N].reshape(-1, N)
-        results = (self.ordered, _SPARE, A, G, scratch.nearest, scratch.distances, counts)
+        A, G = np.empty((len(layout.X), k), dtype=precision), self._products(scratch, precision)
+        results = (True, _SPARE, A, G, scratch.nearest, scratch.distances, counts)
         if self._by_partitions:
-            looseness = (k + 32) * half_ulp
-            kernels.partition_neighbors(*filtered, layout.fold_of, looseness, (k + 8) * floor, *results)
-            return scratch.nearest[layout.places], scratch.distances[
-                layout.places
-            ] if self.ordered else scratch.distances
-        looseness = (2 * k + 40) * half_ulp
-        kernels.weighted_neighbors(*filtered, layout.weights, *folds, looseness, (k + 8) * floor, *results)
+            kernels.partition_neighbors(*filtered, layout.fold_of, (k + 32) * half_ulp, (k + 8) * floor, *results)
+            return scratch.nearest[layout.places], scratch.distances[layout.places]
+        bounds = ((2 * k + 40) * half_ulp, (k + 8) * floor)
+        kernels.weighted_neighbors(*filtered, layout.weights, *self._folds(), *bounds, *results)
         return scratch.nearest, scratch.distances
+
+    def _folds(self) -> tuple[Any, ...]:
+        layout = self.layout
+        return layout.mode, layout.shifts, layout.scales, layout.tests, layout.test_starts, layout.barred
+
+    def _products(self, scratch: _Scratch, precision: Any) -> NDArray[Any]:
+        N = len(self.layout.X)
+        return np.asarray(scratch.products.view(precision)[: self._band() * N].reshape(-1, N))
 
     @property
     def _by_partitions(self) -> bool:
@@ -162,6 +212,11 @@ class NeighborFinder:
             self.precision = np.float64 if share < self._scanned_before / 2 else np.float32
         elif share > _MANY:
             self._scanned_before, self.precision = share, np.float64
+
+
+def _rounding(precision: Any) -> tuple[float, float]:
+    """Half a unit in the last place, and what underflow may lose, of values of at most 1."""
+    return (2.0**-24, 1e-36) if precision is np.float32 else (2.0**-53, 1e-290)
 
 
 def _unit(largest: FloatArray) -> float:

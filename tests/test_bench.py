@@ -1,0 +1,35 @@
+"""The measurements run from the command line and say what they measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+typer_testing = pytest.importorskip("typer.testing")
+
+
+def run(*arguments: str):
+    from subswarm.cli import app
+
+    done = typer_testing.CliRunner().invoke(app, ["bench", *arguments])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_engines_are_compared_with_scikit_learn(uci):
+    uci("wine")
+    output = run("engines", "--datasets", "wine", "--repeats", "1")
+    assert "wine" in output
+    assert "nb: geometric mean" in output
+    assert "knn: geometric mean" in output
+    assert "GFLOP/s" in output
+    assert "first evaluation of a new process" in output
+
+
+def test_growth_is_drawn(tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "growth.png"
+    output = run("growth", "--quick", "--out", str(picture))
+    assert output.count("subset size") == 8
+    assert picture.stat().st_size > 5000
