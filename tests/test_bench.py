@@ -31,5 +31,5 @@ def test_growth_is_drawn(tmp_path: Path):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "growth.png"
     output = run("growth", "--quick", "--out", str(picture))
-    assert output.count("subset size") == 8
+    assert output.count("subset size") == 6
     assert picture.stat().st_size > 5000
