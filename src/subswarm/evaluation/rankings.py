@@ -22,7 +22,7 @@ NEIGHBOURS = 10
 BINS = 5
 """Equally filled bins of a continuous feature in mRMR."""
 _CHUNK = 2**22
-"""Differences ReliefF holds in memory at a time."""
+"""Numbers a ranking holds in memory at a time."""
 
 
 def ranking_scores(
@@ -158,13 +158,14 @@ def mutual_information_table(codes: IntArray, target: IntArray) -> FloatArray:
     >>> mutual_information_table(codes, np.array([0, 0, 1, 1])).round(6).tolist()
     [0.693147, 0.0]
     """
-    return _information(_indicators(codes), _indicators(target[:, None])[0])
+    return _information(_indicators(codes), _indicators(target[:, None]))[:, 0]
 
 
 def mrmr_order(codes: IntArray, target: IntArray) -> IntArray:
     """The features in mRMR's order: each time the one of largest I(f; y) - mean I(f; those before); equals by index."""
     indicators = _indicators(codes)
-    relevance = _information(indicators, _indicators(target[:, None])[0])
+    relevance = mutual_information_table(codes, target)
+    shared = _information(indicators, indicators)
     redundancy = np.zeros_like(relevance)
     waiting = np.ones(len(relevance), dtype=bool)
     order = np.empty(len(relevance), dtype=np.intp)
@@ -172,20 +173,30 @@ def mrmr_order(codes: IntArray, target: IntArray) -> IntArray:
         value = relevance - redundancy / max(place, 1)
         order[place] = chosen = int(np.where(waiting, value, -np.inf).argmax())
         waiting[chosen] = False
-        redundancy += _information(indicators, indicators[chosen])
+        redundancy += shared[:, chosen]
     return order
 
 
-def _indicators(codes: IntArray) -> FloatArray:
-    """For each column, which row has which code: shape (n, codes, N)."""
+def _indicators(codes: IntArray) -> NDArray[np.float32]:
+    """For each column, which row has which code: shape (n, codes, N). Counts of rows are exact in float32."""
     levels = np.arange(codes.max(initial=0) + 1)
-    return np.asarray(codes.T[:, None, :] == levels[None, :, None], dtype=np.float64)
+    return np.asarray(codes.T[:, None, :] == levels[None, :, None], dtype=np.float32)
 
 
-def _information(columns: FloatArray, other: FloatArray) -> FloatArray:
-    """Mutual information of each column (n, a, N) with one other (b, N), from their joint frequencies; shape (n,)."""
+def _information(columns: NDArray[np.float32], others: NDArray[np.float32]) -> FloatArray:
+    """Mutual information of each column (n, a, N) with each other one (m, b, N), from joint counts; shape (n, m)."""
     n, levels, rows = columns.shape
-    joint = (columns.reshape(n * levels, rows) @ other.T).reshape(n, levels, -1) / rows
-    apart = joint.sum(axis=2, keepdims=True) * joint.sum(axis=1, keepdims=True)
+    flat = columns.reshape(n * levels, rows)
+    step = max(1, _CHUNK // (n * levels * others.shape[1]))
+    return np.concatenate(
+        [_block_information(flat, others[start : start + step], n) for start in range(0, len(others), step)], axis=1
+    )
+
+
+def _block_information(flat: NDArray[np.float32], others: NDArray[np.float32], n: int) -> FloatArray:
+    m, levels, rows = others.shape
+    counts = flat @ others.reshape(m * levels, rows).T
+    joint = counts.reshape(n, -1, m, levels).astype(np.float64) / rows
+    apart = joint.sum(axis=3, keepdims=True) * joint.sum(axis=1, keepdims=True)
     ratio = np.divide(joint, apart, out=np.ones_like(joint), where=joint > 0)
-    return np.asarray((joint * np.log(ratio)).sum(axis=(1, 2)))
+    return np.asarray((joint * np.log(ratio)).sum(axis=(1, 3)))
