@@ -83,7 +83,7 @@ def test_a_search_stops_when_patience_is_spent():
 def test_a_search_stops_when_its_seconds_are_spent():
     result = search("2d-upso", lambda m: (time.sleep(0.02), distance(m))[1], Budget(seconds=0.1), rng=0, n_features=15)
     assert result.stop_reason == "seconds"
-    assert 0.1 <= result.evaluation_seconds < 5
+    assert 0.1 <= result.history.seconds[-1] < 5
 
 
 def test_a_callback_sees_every_step_and_may_stop():
