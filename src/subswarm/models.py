@@ -26,6 +26,10 @@ MODELS: dict[str, tuple[str, dict[str, Callable[[], Any]]]] = {
             "regression": lambda: make_pipeline(StandardScaler(), KNeighborsRegressor(5)),
         },
     ),
+    "knn-raw": (
+        "5 nearest neighbours on the columns as they are",
+        {"classification": lambda: KNeighborsClassifier(5), "regression": lambda: KNeighborsRegressor(5)},
+    ),
     "nb": ("Gaussian naive Bayes", {"classification": GaussianNB}),
     "linear": (
         "logistic or ridge regression on standardised columns",
