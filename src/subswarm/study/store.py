@@ -98,7 +98,8 @@ class Store:
             if outcome.failure is not None:
                 self._connection.execute(
                     "INSERT INTO failures VALUES (?, ?, ?, 1, ?) ON CONFLICT (key) DO UPDATE SET "
-                    "error = excluded.error, trace = excluded.trace, attempts = attempts + 1, failed_at = excluded.failed_at",
+                    "error = excluded.error, trace = excluded.trace, "
+                    "attempts = attempts + 1, failed_at = excluded.failed_at",
                     (key, outcome.failure.error, outcome.failure.trace, _now()),
                 )
                 return
@@ -177,7 +178,8 @@ class Store:
         """Every finished run, in the order of the plan."""
         found = self._all(
             "SELECT p.dataset, p.model, p.algorithm, p.run, p.outer_fold, p.key, p.seed, r.loss, r.fold_losses, "
-            "r.features, r.curve, r.evaluations, r.computed, r.stop_reason, r.held_out, r.settings, t.algorithm_seconds, "
+            "r.features, r.curve, r.evaluations, r.computed, r.stop_reason, r.held_out, r.settings, "
+            "t.algorithm_seconds, "
             "t.evaluation_seconds, t.engine, t.machine, t.versions FROM plan p JOIN results r USING (key) "
             "JOIN timings t USING (key) ORDER BY p.rowid"
         )
