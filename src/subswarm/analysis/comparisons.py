@@ -68,7 +68,7 @@ def t_test_tables(results: Results) -> list[Grid]:
             grids.append(
                 Grid(
                     f"{proposed} against its rivals, {model}",
-                    ("data set", "", *rivals),
+                    ("data set", "measure", *rivals),
                     tuple(rows),
                     (
                         *mean_note(results),

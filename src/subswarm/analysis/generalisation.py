@@ -32,7 +32,7 @@ def held_out_tables(results: Results) -> list[Grid]:
             grids.append(
                 Grid(
                     f"Error on rows the search never saw, {model}",
-                    ("data set", "", *results.algorithms, "all features"),
+                    ("data set", "measure", *results.algorithms, "all features"),
                     tuple(rows),
                     (
                         f"Outer cross-validation in {results.info.outer} folds, each search inside the others. inner: "

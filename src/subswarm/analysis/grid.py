@@ -51,7 +51,9 @@ def render(grids: Sequence[Grid], form: str) -> str:
     <BLANKLINE>
     """
     check_choice("format", form, FORMATS)
-    return "\n".join(FORMATS[form](grid) for grid in grids)
+    if form == "csv":
+        return _csv(grids)
+    return "\n".join(_PRINTERS[form](grid) for grid in grids)
 
 
 def _text(grid: Grid) -> str:
@@ -105,12 +107,16 @@ def _latex(grid: Grid) -> str:
     return "\n".join([*filter(None, lines), r"\end{table}"]) + "\n"
 
 
-def _csv(grid: Grid) -> str:
-    """Plain rows with the title as first column, so that several tables make one file."""
+def _csv(grids: Sequence[Grid]) -> str:
+    """Plain rows with the title as first column; tables of the same columns make one table."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["table", *grid.headers])
-    writer.writerows([grid.title, *row] for row in grid.rows)
+    above: tuple[str, ...] | None = None
+    for grid in grids:
+        if grid.headers != above:
+            writer.writerow(["table", *grid.headers])
+        writer.writerows([grid.title, *row] for row in grid.rows)
+        above = grid.headers
     return out.getvalue()
 
 
@@ -147,4 +153,5 @@ def _escaped(text: str) -> str:
     return "".join(_SPECIAL.get(letter, letter) for letter in text)
 
 
-FORMATS: dict[str, Callable[[Grid], str]] = {"text": _text, "markdown": _markdown, "latex": _latex, "csv": _csv}
+_PRINTERS: dict[str, Callable[[Grid], str]] = {"text": _text, "markdown": _markdown, "latex": _latex}
+FORMATS = (*_PRINTERS, "csv")

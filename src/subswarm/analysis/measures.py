@@ -141,7 +141,7 @@ def rank_tables(results: Results) -> list[Grid]:
                 rows.append((what, "paper average", *(_number(each, 2) for each in theirs[0])))
                 rows.append((what, "paper overall", *(_whole(each) for each in theirs[1])))
         title = f"Ranks over {len(names)} data sets, {model}"
-        grids.append(Grid(title, ("of", "", *results.algorithms), tuple(rows), mean_note(results)))
+        grids.append(Grid(title, ("of", "measure", *results.algorithms), tuple(rows), mean_note(results)))
     return grids
 
 
@@ -181,7 +181,9 @@ def _tables(results: Results, measure: _Measure) -> list[Grid]:
         if rows:
             rows += _summary(results, measure, model)
             notes = (*mean_note(results), *filter(None, [measure.note]))
-            grids.append(Grid(f"{measure.title}, {model}", ("data set", "", *results.algorithms), tuple(rows), notes))
+            grids.append(
+                Grid(f"{measure.title}, {model}", ("data set", "measure", *results.algorithms), tuple(rows), notes)
+            )
     return grids
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from subswarm.models import make_model
 from subswarm.study.plan import Source
 from subswarm.study.records import ProblemFacts
 
-__all__ = ["Problem", "ProblemSpec", "problem_for"]
+__all__ = ["Problem", "ProblemSpec", "build_problem", "problem_for"]
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,26 @@ class Problem:
         return None if self.test is None else _held_out(self.model, self.train, self.test, mask)
 
 
-@lru_cache(maxsize=1)
+class _Kept(threading.local):
+    """The last problem of this thread; a Dask worker may have several, and an engine serves one at a time."""
+
+    spec: ProblemSpec | None = None
+    problem: Problem | None = None
+
+
+_kept = _Kept()
+
+
 def problem_for(spec: ProblemSpec) -> Problem:
     """The problem, kept until another one is asked for: runs of one group follow one another in a worker."""
+    if _kept.problem is None or _kept.spec != spec:
+        _kept.problem = None  # the memory of the last one is free before the next one is built
+        _kept.problem, _kept.spec = build_problem(spec), spec
+    return _kept.problem
+
+
+def build_problem(spec: ProblemSpec) -> Problem:
+    """Load the rows, draw the folds, and score all features and the first one."""
     X, y = _load(spec)
     model = seeded(make_model(spec.model), spec.seed)
     draw = published_folds if spec.protocol == "published" else sound_folds
