@@ -15,6 +15,7 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from subswarm.core.errors import SettingError
+from subswarm.evaluation import NormalCDFBayes
 
 __all__ = ["MODELS", "make_model"]
 
@@ -31,6 +32,10 @@ MODELS: dict[str, tuple[str, dict[str, Callable[[], Any]]]] = {
         {"classification": lambda: KNeighborsClassifier(5), "regression": lambda: KNeighborsRegressor(5)},
     ),
     "nb": ("Gaussian naive Bayes", {"classification": GaussianNB}),
+    "normal-cdf-nb": (
+        "product of normal cumulative probabilities: what the paper's naive Bayes appears to be",
+        {"classification": NormalCDFBayes},
+    ),
     "linear": (
         "logistic or ridge regression on standardised columns",
         {

@@ -10,6 +10,7 @@ import numpy as np
 from subswarm.core.budget import Budget
 from subswarm.core.types import History, SearchResult
 from subswarm.drive import search
+from subswarm.hybrid import with_scores
 from subswarm.study.plan import Contender, PlannedRun
 from subswarm.study.problem import Problem, ProblemSpec, problem_for
 from subswarm.study.records import Failure, Outcome, RunContent, RunTiming, machine, versions
@@ -32,7 +33,7 @@ def perform(task: Task) -> Outcome:
     try:
         problem = problem_for(task.spec)
         result = search(
-            task.contender.make(),
+            with_scores(task.contender.make(), *problem.train),
             problem.objective.fresh(),
             Budget(evaluations=task.evaluations),
             rng=np.random.default_rng(task.planned.seed),
