@@ -20,7 +20,7 @@ def dask_outcomes(tasks: Sequence[Task], scheduler: str) -> Iterator[Outcome]:
     except ImportError as error:
         raise MissingExtraError("a Dask cluster needs the extra 'dask'; pip install 'subswarm[dask]'") from error
     try:
-        client = Client(scheduler, timeout=10, set_as_default=False)
+        client = Client(scheduler, timeout=5, set_as_default=False)
     except (OSError, ValueError) as error:
         raise SettingError(f"there is no Dask scheduler at {scheduler!r}: {error}") from error
     with client:
