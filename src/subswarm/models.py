@@ -15,6 +15,7 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from subswarm.core.errors import SettingError
+from subswarm.evaluation import NormalCDFBayes
 
 __all__ = ["MODELS", "make_model"]
 
@@ -26,7 +27,15 @@ MODELS: dict[str, tuple[str, dict[str, Callable[[], Any]]]] = {
             "regression": lambda: make_pipeline(StandardScaler(), KNeighborsRegressor(5)),
         },
     ),
+    "knn-raw": (
+        "5 nearest neighbours on the columns as they are",
+        {"classification": lambda: KNeighborsClassifier(5), "regression": lambda: KNeighborsRegressor(5)},
+    ),
     "nb": ("Gaussian naive Bayes", {"classification": GaussianNB}),
+    "normal-cdf-nb": (
+        "product of normal cumulative probabilities: what the paper's naive Bayes appears to be",
+        {"classification": NormalCDFBayes},
+    ),
     "linear": (
         "logistic or ridge regression on standardised columns",
         {

@@ -11,6 +11,7 @@ from subswarm.cli import bench
 from subswarm.cli.algorithms import algorithms
 from subswarm.cli.datasets import datasets
 from subswarm.cli.select import select
+from subswarm.cli.study import study_app
 
 __all__ = ["app"]
 
@@ -25,6 +26,7 @@ app.command()(select)
 app.command()(algorithms)
 app.command()(datasets)
 app.add_typer(bench.app, name="bench")
+app.add_typer(study_app, name="study")
 
 
 def _print_version(wanted: bool) -> None:

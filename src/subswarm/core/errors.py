@@ -9,6 +9,7 @@
     ├── FitnessError (ValueError)      tell() was given something that is not a fitness for each mask
     ├── ScoringError (ValueError)      the scorer cannot be turned into a loss
     ├── CheckpointError (ValueError)   a checkpoint belongs to another search, or cannot be read
+    ├── StoreError (OSError)           a study's result file cannot be read, written or shared
     └── MissingExtraError (ImportError)  an optional package is not installed
 
 Every message says what came, what was wanted and what to do.
@@ -24,6 +25,7 @@ __all__ = [
     "MissingExtraError",
     "ScoringError",
     "SettingError",
+    "StoreError",
     "SubswarmError",
     "SubswarmWarning",
 ]
@@ -55,6 +57,10 @@ class ScoringError(SubswarmError, ValueError):
 
 class CheckpointError(SubswarmError, ValueError):
     """A checkpoint cannot be read, or belongs to another search."""
+
+
+class StoreError(SubswarmError, OSError):
+    """A study's result file cannot be read or written, is in use, or belongs to another study."""
 
 
 class MissingExtraError(SubswarmError, ImportError):

@@ -3,6 +3,7 @@
 from subswarm.datasets.arrow import load_table
 from subswarm.datasets.catalogue import PROTOCOLS, Entry, catalogue, describe, names
 from subswarm.datasets.demo import DEMO_NAMES, load_demo
+from subswarm.datasets.impute import impute_nearest
 from subswarm.datasets.load import Dataset, is_present, load_dataset
 from subswarm.datasets.open import open_table
 from subswarm.datasets.openml import load_openml
@@ -17,6 +18,7 @@ __all__ = [
     "Table",
     "catalogue",
     "describe",
+    "impute_nearest",
     "is_present",
     "load_dataset",
     "load_demo",

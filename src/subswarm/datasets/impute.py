@@ -9,8 +9,10 @@ from subswarm.core.types import FloatArray
 __all__ = ["impute_nearest"]
 
 
-def impute_nearest(X: FloatArray) -> FloatArray:
+def impute_nearest(X: FloatArray, donors: FloatArray | None = None) -> FloatArray:
     """X with each missing cell (NaN) filled from the nearest row that has a value in that column.
+
+    The rows to fill from are those of ``donors``, or of X itself.
 
     The distance is Euclidean over the columns both rows have, scaled up for the ones they lack, on the
     features as they are. Labels play no part. A column without any value becomes zero throughout.
@@ -25,5 +27,6 @@ def impute_nearest(X: FloatArray) -> FloatArray:
         return X
     from sklearn.impute import KNNImputer
 
-    filled: FloatArray = KNNImputer(n_neighbors=1, keep_empty_features=True).fit_transform(X)
+    imputer = KNNImputer(n_neighbors=1, keep_empty_features=True).fit(X if donors is None else donors)
+    filled: FloatArray = imputer.transform(X)
     return filled

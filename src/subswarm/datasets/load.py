@@ -30,7 +30,7 @@ class Dataset:
     Attributes
     ----------
     name, title : the catalogue's name, and UCI's
-    X : float array of shape (N, n), without missing values
+    X : float array of shape (N, n), without missing values unless they were asked for
     y : class codes 0 to c - 1 of shape (N,), in the order of ``classes``
     classes : the original labels, sorted
     feature_names : n names
@@ -67,6 +67,7 @@ def load_dataset(
     protocol: str = "sound",
     data_dir: str | os.PathLike[str] | None = None,
     download: bool = True,
+    impute: bool = True,
 ) -> Dataset:
     """Load one of the paper's sixteen UCI data sets.
 
@@ -85,6 +86,9 @@ def load_dataset(
         variable ``SUBSWARM_DATA`` names.
     download : bool, default=True
         Whether files that are not at hand may be fetched from UCI (this needs the extra ``data``).
+    impute : bool, default=True
+        Whether missing cells are filled from the nearest row; else they stay NaN, for those who must impute inside a
+        split (see `impute_nearest`).
 
     Raises
     ------
@@ -108,12 +112,12 @@ def load_dataset(
     return Dataset(
         name=name,
         title=entry.title,
-        X=impute_nearest(X),
+        X=impute_nearest(X) if impute else X,
         y=codes.astype(np.intp),
         classes=tuple(classes.tolist()),
         feature_names=feature_names,
         protocol=protocol,
-        imputed=int(missing.sum()),
+        imputed=int(missing.sum()) if impute else 0,
         note=reading.note,
         citation=f"{entry.citation} https://doi.org/{entry.doi}",
         licence=entry.licence,

@@ -66,6 +66,10 @@ class Objective:
         self.asked = asked
         return np.array(losses)
 
+    def fresh(self) -> Objective:
+        """The same objective with nothing remembered and nothing counted; the engine and its tables are shared."""
+        return Objective(self._estimator, self._data, self._engine)
+
     def fold_scores(self, mask: ArrayLike) -> FloatArray:
         """The score (not the loss) of one subset in each fold, from scikit-learn's own ``cross_val_score``."""
         return fold_scores(self._estimator, self._data, as_masks(mask, self.n_features)[0])

@@ -1,0 +1,1 @@
+"""What a study's runs say: metrics, statistics, tables and claims."""
