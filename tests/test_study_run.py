@@ -28,11 +28,21 @@ evaluations = 4
 folds = 2
 """
 
+LONGER_RUNS = """
+datasets = ["wine"]
+models = ["nb"]
+algorithms = ["random", "2d-upso"]
+runs = 12
+evaluations = 3000
+"""
+
 A_CHILD_KILLED_AT_RANDOM = """
 import os, random, signal, sys, time
+from dataclasses import replace
 from subswarm.study import read_study, run_study
 
 study, store, seed = read_study(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+run_study(replace(study, runs=1), store + ".first")  # so that the children have compiled kernels, and begin at once
 chance = random.Random(seed)
 kills = 0
 while True:
@@ -112,10 +122,10 @@ def test_a_stored_loss_is_scikit_learns_own_for_the_stored_columns(tmp_path):
 
 
 def test_content_does_not_depend_on_jobs_or_on_what_ran_first(tmp_path):
-    study = a_study(models=("nb", "tree"), outer=2)
+    study = a_study(models=("nb", "knn-raw"), outer=2)
     run_study(study, tmp_path / "one.db")
     run_study(study, tmp_path / "two.db", jobs=2)
-    run_study(a_study(models=("tree",), runs=1), tmp_path / "parts.db")
+    run_study(a_study(models=("knn-raw",), runs=1), tmp_path / "parts.db")
     run_study(a_study(models=("nb",), algorithms=study.algorithms[1:]), tmp_path / "parts.db")
     run_study(study, tmp_path / "parts.db")
     assert digest(tmp_path / "one.db") == digest(tmp_path / "two.db") == digest(tmp_path / "parts.db")
@@ -143,14 +153,14 @@ def test_kill_9_at_random_moments_many_times_changes_nothing(tmp_path, seed):
 
 
 def test_kill_9_of_the_command_with_two_workers_loses_nothing_finished(tmp_path):
-    file = tmp_path / "short.toml"
-    file.write_text(MANY_SHORT_RUNS)
+    file = tmp_path / "longer.toml"
+    file.write_text(LONGER_RUNS)
     run_study(read_study(file), tmp_path / "unbroken.db")
     store = tmp_path / "broken.db"
     command = ["-m", "subswarm", "study", "run", str(file), "--store", str(store), "--jobs", "2", "--quiet"]
     chance = random.Random(1)
     done = 0
-    for _ in range(3):
+    for _ in range(2):
         process = in_a_process(*command)
         wait_for_runs(store, done + 1, process)
         time.sleep(chance.uniform(0, 0.2))
@@ -165,7 +175,7 @@ def test_kill_9_of_the_command_with_two_workers_loses_nothing_finished(tmp_path)
 
 def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path):
     file = tmp_path / "long.toml"
-    file.write_text(MANY_SHORT_RUNS.replace("evaluations = 4", "evaluations = 60"))
+    file.write_text(LONGER_RUNS)
     store = tmp_path / "a.db"
     command = ["-m", "subswarm", "study", "run", str(file), "--store", str(store), "--jobs", "2"]
     process = in_a_process(*command, stderr=subprocess.PIPE)
@@ -176,7 +186,7 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path):
     assert b"the same command goes on from there" in said
     assert b"Traceback" not in said
     with Store.reading(store) as opened:
-        assert 1 <= len(opened.done()) < 50
+        assert 1 <= len(opened.done()) < 24
         assert not opened.failures()
 
 
