@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from subswarm.evaluation.knn_selection import insert, is_clear, lane_counts, scaled, settle, shortlist
+
 __all__ = [
     "city_block_neighbors",
     "partition_neighbors",
@@ -27,54 +29,6 @@ __all__ = [
 _TILE = 128
 _WIDE = 96
 """Columns from which computing each pair of rows once saves more than copying the other half costs."""
-
-
-@njit(nogil=True, cache=True)
-def _scaled(x: float, mode: int, a: float, b: float) -> float:
-    """A value as the fold's scaler gives it, rounded as scikit-learn rounds it."""
-    if mode == 0:
-        return x
-    if mode == 1:
-        return (x - a) / b
-    return x * a + b
-
-
-@njit(nogil=True, cache=True)
-def _distance(X: Any, i: int, j: int, columns: Any, mode: int, shift: Any, scale: Any) -> float:
-    """The squared distance of two rows in difference form, columns in order."""
-    total = 0.0
-    for c in columns:
-        gap = _scaled(X[i, c], mode, shift[c], scale[c]) - _scaled(X[j, c], mode, shift[c], scale[c])
-        total += gap * gap
-    return total
-
-
-@njit(nogil=True, cache=True)
-def _insert(keys: Any, rows: Any, key: float, row: int) -> None:
-    """Put a row into a list sorted by key; the last one drops out. Rows of equal key stay in order of arrival."""
-    place = keys.shape[0] - 1
-    while place > 0 and keys[place - 1] > key:
-        keys[place] = keys[place - 1]
-        rows[place] = rows[place - 1]
-        place -= 1
-    keys[place] = key
-    rows[place] = row
-
-
-@njit(nogil=True, cache=True)
-def _insert_exact(distances: Any, rows: Any, distance: float, row: int) -> None:
-    """As `_insert`, but rows of equal distance are ordered by number."""
-    place = distances.shape[0] - 1
-    if distances[place] < distance or (distances[place] == distance and rows[place] < row):
-        return
-    while place > 0 and (
-        distances[place - 1] > distance or (distances[place - 1] == distance and rows[place - 1] > row)
-    ):
-        distances[place] = distances[place - 1]
-        rows[place] = rows[place - 1]
-        place -= 1
-    distances[place] = distance
-    rows[place] = row
 
 
 @njit(nogil=True, cache=True)
@@ -97,90 +51,6 @@ def _norms(A: Any, norms: Any) -> None:
         norms[i] = total
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
-def _lower_bounds(g: Any, heights: Any, group: Any, own: int, bounds: Any) -> None:
-    """Lower bounds of a row's distances (less a constant), infinite for the rows that are not trained on."""
-    for j in range(g.shape[0]):
-        bound = heights[j] - (g[j] + g[j])
-        bounds[j] = np.inf if group[j] == own else bound
-
-
-@njit(nogil=True, cache=True)
-def _column_minima(table: Any, minima: Any) -> None:
-    for s in range(minima.shape[0]):
-        minima[s] = table[0, s]
-    for b in range(1, table.shape[0]):
-        for s in range(minima.shape[0]):
-            minima[s] = min(table[b, s], minima[s])
-
-
-@njit(nogil=True, cache=True)
-def _kth_smallest(values: Any, K: int, ranks: Any) -> Any:
-    """By counting, for each value, those that are no larger: no branches, unlike sorting."""
-    for s in range(values.shape[0]):
-        ranks[s] = 0
-    for t in range(values.shape[0]):
-        value = values[t]
-        for s in range(values.shape[0]):
-            ranks[s] += np.int32(value <= values[s])
-    kth = values.max()
-    for s in range(values.shape[0]):
-        kth = values[s] if ranks[s] >= K and values[s] < kth else kth
-    return kth
-
-
-@njit(nogil=True, cache=True)
-def _mark(bounds: Any, ceiling: Any, hits: Any) -> None:
-    for j in range(bounds.shape[0]):
-        hits[j] = bounds[j] <= ceiling
-
-
-@njit(nogil=True, cache=True)
-def _shortlist(
-    g: Any,
-    heights: Any,
-    group: Any,
-    own: int,
-    bounds: Any,
-    table: Any,
-    minima: Any,
-    second_table: Any,
-    second_minima: Any,
-    ranks: Any,
-    hits: Any,
-    words: Any,
-    keys: Any,
-    rows: Any,
-) -> None:
-    """The rows with the smallest lower bounds, as many as ``rows`` has room for, into ``keys`` and ``rows``, sorted.
-
-    ``table`` is another view of ``bounds`` (padded with infinity), ``second_table`` of ``minima``, ``words`` of
-    ``hits``. The K-th smallest of many minima is not far above the K-th smallest of all bounds, so that few rows more
-    than are wanted are looked at one by one.
-    """
-    _lower_bounds(g, heights, group, own, bounds)
-    last = keys.shape[0] - 1
-    _column_minima(table, minima)
-    _column_minima(second_table, second_minima)
-    _mark(bounds, _kth_smallest(second_minima, last + 1, ranks), hits)
-    for s in range(last + 1):
-        keys[s] = np.inf
-        rows[s] = -1
-    for w in range(words.shape[0]):
-        if words[w] != 0:
-            for j in range(8 * w, 8 * w + 8):
-                if hits[j]:
-                    key = bounds[j]
-                    if key < keys[last]:
-                        place = last
-                        while place > 0 and keys[place - 1] > key:
-                            keys[place] = keys[place - 1]
-                            rows[place] = rows[place - 1]
-                            place -= 1
-                        keys[place] = key
-                        rows[place] = j
-
-
 @njit(nogil=True, cache=True)
 def _all_products(A: Any, G: Any) -> None:
     """A times its transpose into G, each pair once."""
@@ -198,79 +68,6 @@ def _all_products(A: Any, G: Any) -> None:
                     line = G[left + s, top : top + tall]
                     for t in range(tall):
                         line[t] = tile[t, s]
-
-
-@njit(nogil=True, cache=True)
-def _is_clear(keys: Any, rows: Any, k: int, widths: Any, own_width: float) -> Any:
-    """Whether the first k of a shortlist are certainly nearer than all other rows."""
-    highest = 0.0 + keys[0]
-    for s in range(k):
-        highest = max(highest, keys[s] + widths[rows[s]])
-    return highest + own_width < keys[k]
-
-
-@njit(nogil=True, cache=True)
-def _settle(
-    i: int,
-    keys: Any,
-    rows: Any,
-    widths: Any,
-    own_width: float,
-    bounds: Any,
-    hits: Any,
-    words: Any,
-    X: Any,
-    columns: Any,
-    mode: int,
-    shift: Any,
-    scale: Any,
-    distances: Any,
-    nearest: Any,
-    counts: Any,
-) -> None:
-    """The k nearest rows of row i, from its list of smallest lower bounds, into ``nearest`` (and ``distances``).
-
-    ``widths[j] + own_width`` is how far the upper bound is above the lower one. Where the list may be too short, all
-    rows whose lower bound is no higher than the k-th upper bound are compared.
-    """
-    k, K = nearest.shape[0], keys.shape[0]
-    distances[:] = np.inf
-    nearest[:] = -1
-    for s in range(K):
-        if rows[s] >= 0:
-            upper = keys[s] + widths[rows[s]] + own_width
-            if upper < distances[k - 1]:
-                _insert(distances, nearest, upper, rows[s])
-    ceiling = distances[k - 1]
-    candidates = 0
-    while candidates < K and rows[candidates] >= 0 and keys[candidates] <= ceiling:
-        candidates += 1
-    distances[:] = np.inf
-    nearest[:] = X.shape[0]
-    if candidates < K:
-        counts[0] += 1
-        for s in range(candidates):
-            _insert_exact(distances, nearest, _distance(X, i, rows[s], columns, mode, shift, scale), rows[s])
-        return
-    counts[1] += 1
-    _mark(bounds, ceiling, hits)
-    for w in range(words.shape[0]):
-        if words[w] != 0:
-            for j in range(8 * w, 8 * w + 8):
-                if hits[j]:
-                    _insert_exact(distances, nearest, _distance(X, i, j, columns, mode, shift, scale), j)
-
-
-@njit(nogil=True, cache=True)
-def _lanes(N: int, K: int) -> tuple[int, int]:
-    """How many minima to take last (twice K at least), and how many first, so that both steps cost about the same."""
-    lanes = 16
-    while lanes < 2 * K:
-        lanes *= 2
-    span = lanes
-    while span * span < N * lanes:
-        span *= 2
-    return lanes, span
 
 
 @njit(nogil=True, cache=True)
@@ -304,7 +101,7 @@ def partition_neighbors(
     widths = np.empty(N)
     found = np.empty(k)
     nothing = np.empty(X.shape[1])
-    lanes, span = _lanes(N, K)
+    lanes, span = lane_counts(N, K)
     padding = np.full((N + span - 1) // span * span, np.inf, dtype=A.dtype)
     bounds, table = padding[:N], padding.reshape(-1, span)
     minima = np.empty(span, dtype=A.dtype)
@@ -332,7 +129,7 @@ def partition_neighbors(
             g = G[t]
             for r in range(fold_of.shape[0]):
                 group, own = fold_of[r], fold_of[r, i]
-                _shortlist(
+                shortlist(
                     g,
                     heights,
                     group,
@@ -348,11 +145,11 @@ def partition_neighbors(
                     keys,
                     rows,
                 )
-                if not ordered and _is_clear(keys, rows, k, widths, widths[i]):
+                if not ordered and is_clear(keys, rows, k, widths, widths[i]):
                     for s in range(k):
                         nearest[r * N + i, s] = rows[s]
                 else:
-                    _settle(
+                    settle(
                         i,
                         keys,
                         rows,
@@ -411,7 +208,7 @@ def weighted_neighbors(
     heights = np.empty(N, dtype=A.dtype)
     widths = np.empty(N)
     found = np.empty(k)
-    lanes, span = _lanes(N, K)
+    lanes, span = lane_counts(N, K)
     padding = np.full((N + span - 1) // span * span, np.inf, dtype=A.dtype)
     bounds, table = padding[:N], padding.reshape(-1, span)
     minima = np.empty(span, dtype=A.dtype)
@@ -444,7 +241,7 @@ def weighted_neighbors(
             np.dot(B, A.T, G[:tall])
             for t in range(tall):
                 i = tests[top + t]
-                _shortlist(
+                shortlist(
                     G[t],
                     heights,
                     barred[f],
@@ -460,11 +257,11 @@ def weighted_neighbors(
                     keys,
                     rows,
                 )
-                if not ordered and _is_clear(keys, rows, k, widths, widths[i]):
+                if not ordered and is_clear(keys, rows, k, widths, widths[i]):
                     for s in range(k):
                         nearest[top + t, s] = rows[s]
                 else:
-                    _settle(
+                    settle(
                         i,
                         keys,
                         rows,
@@ -507,7 +304,7 @@ def city_block_neighbors(
         for c in range(width):
             j = columns[c]
             for i in range(N):
-                Z[c, i] = _scaled(X[i, j], mode, shifts[f, j], scales[f, j])
+                Z[c, i] = scaled(X[i, j], mode, shifts[f, j], scales[f, j])
         for t in range(test_starts[f], test_starts[f + 1]):
             totals[:] = 0.0
             for c in range(width):
@@ -519,7 +316,7 @@ def city_block_neighbors(
             rows[:] = N
             for i in range(N):
                 if totals[i] < found[-1] and not barred[f, i]:
-                    _insert(found, rows, totals[i], i)
+                    insert(found, rows, totals[i], i)
 
 
 @njit(nogil=True, cache=True)
