@@ -23,7 +23,7 @@ MANY_SHORT_RUNS = """
 datasets = ["wine"]
 models = ["nb"]
 algorithms = ["random", { algorithm = "2d-upso", particles = 3 }]
-runs = 25
+runs = 100
 evaluations = 4
 folds = 2
 """
@@ -54,7 +54,7 @@ while True:
             print(error, file=sys.stderr, flush=True)
             os._exit(1)
         os._exit(0)
-    time.sleep(chance.uniform(0.0, 0.12))
+    time.sleep(chance.uniform(0.0, 0.03 * 1.05**kills))  # longer and longer, so that it ends on a slow machine too
     os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
     if not os.WIFSIGNALED(status):
@@ -148,7 +148,7 @@ def test_kill_9_at_random_moments_many_times_changes_nothing(tmp_path, seed):
     )
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0
-    assert int(said) >= 5
+    assert int(said) >= 10
     assert digest(tmp_path / "broken.db") == digest(tmp_path / "unbroken.db")
 
 

@@ -10,7 +10,7 @@ from time import monotonic
 from subswarm.core.checks import check_choice
 from subswarm.core.errors import SettingError
 from subswarm.datasets import is_present, load_dataset
-from subswarm.study.costs import remaining_seconds, with_costs
+from subswarm.study.costs import Costs
 from subswarm.study.local import local_outcomes
 from subswarm.study.plan import PlannedRun, Study
 from subswarm.study.problem import ProblemSpec
@@ -101,7 +101,8 @@ def run_study(
         done, failures = opened.done(), opened.failures()
         missing = [run for run in asked if run.key not in done and (retry_failed or run.key not in failures)]
         _fetch_absent(study, missing, data_dir)
-        tasks = [_task(study, run, data_dir) for run in with_costs(study, missing, opened.seconds())]
+        costs = Costs(study.protocol, study.evaluations, opened.seconds())
+        tasks = [_task(study, run, data_dir) for run in costs.costliest_first(missing)]
         counted = _Counter(opened, study, asked, jobs, progress)
         counted.show(None)
         for outcome in _outcomes(tasks, jobs, scheduler):
@@ -148,7 +149,8 @@ class _Counter:
             if outcome.timing is not None:
                 self._seconds.append((outcome.planned.group, outcome.timing.seconds))
         if self._tell is not None:
-            left = remaining_seconds(self._study, self._left.values(), self._seconds, self._jobs)
+            costs = Costs(self._study.protocol, self._study.evaluations, self._seconds)
+            left = costs.seconds_left(self._left.values(), self._jobs)
             total, failed = len(self._asked), self.failed
             self._tell(Progress(total, total - len(self._left) - failed, failed, outcome, left))
 

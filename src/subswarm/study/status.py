@@ -8,6 +8,7 @@ from os import PathLike
 from statistics import fmean
 from typing import Any
 
+from subswarm.study.costs import Costs
 from subswarm.study.store import Store
 
 __all__ = ["GroupStatus", "Status", "in_words", "read_status"]
@@ -27,7 +28,7 @@ class GroupStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """A study's progress; ``seconds_left`` is None where a group without a finished run makes it unknown."""
+    """A study's progress; ``seconds_left`` is an estimate, None where no run is finished yet."""
 
     name: str
     protocol: str
@@ -75,26 +76,24 @@ def read_status(path: str | PathLike[str]) -> Status:
     """The progress of the study in a store; it may be in use."""
     with Store.reading(path) as store:
         info, planned, done, failures = store.info(), store.planned(), store.done(), store.failures()
-        jobs = store.jobs()
-        seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for group, value in store.seconds():
-            seconds[group[:2]].append(value)
+        measured, jobs = store.seconds(), store.jobs()
+    seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for group, value in measured:
+        seconds[group[:2]].append(value)
     names = dict.fromkeys((run.dataset, run.model) for run in planned)
     groups = []
     for name in names:
         keys = [run.key for run in planned if (run.dataset, run.model) == name]
-        measured = fmean(seconds[name]) if seconds[name] else None
+        mean = fmean(seconds[name]) if seconds[name] else None
         finished, failed = sum(key in done for key in keys), sum(key in failures for key in keys)
-        groups.append(GroupStatus(*name, len(keys), finished, failed, measured))
-    missing = [(group.planned - group.done - group.failed, group.seconds) for group in groups]
-    known = [count * each for count, each in missing if each is not None]
-    unknown = any(count and each is None for count, each in missing)
+        groups.append(GroupStatus(*name, len(keys), finished, failed, mean))
+    left = [run for run in planned if run.key not in done and run.key not in failures]
     return Status(
         info.name,
         info.protocol,
         tuple(groups),
         {str(run): failures[run.key].error for run in planned if run.key in failures},
-        None if unknown else sum(known) / jobs,
+        Costs(info.protocol, info.evaluations, measured).seconds_left(left, jobs),
     )
 
 
