@@ -190,6 +190,24 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path):
         assert not opened.failures()
 
 
+def test_a_killed_worker_is_a_clear_error_and_nothing_finished_is_lost(tmp_path):
+    psutil = pytest.importorskip("psutil")
+    file = tmp_path / "long.toml"
+    file.write_text(LONGER_RUNS)
+    store = tmp_path / "a.db"
+    command = ["-m", "subswarm", "study", "run", str(file), "--store", str(store), "--jobs", "2", "--quiet"]
+    process = in_a_process(*command, stderr=subprocess.PIPE)
+    wait_for_runs(store, 1, process)
+    workers = [each for each in psutil.Process(process.pid).children() if "popen_loky" in " ".join(each.cmdline())]
+    workers[0].kill()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert b"a worker process was killed" in said
+    with Store.reading(store) as opened:
+        assert opened.done()
+        assert not opened.failures()
+
+
 def wait_for_runs(store, count, process, seconds=60):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -7,8 +7,10 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from functools import cache
 
+from subswarm.core.errors import SubswarmError
 from subswarm.study.records import Outcome
 from subswarm.study.worker import Task, perform
 
@@ -26,6 +28,11 @@ def local_outcomes(tasks: Sequence[Task], jobs: int) -> Iterator[Outcome]:
     outcomes = parallel(delayed(_perform_undisturbed)(task) for task in tasks)
     try:
         yield from outcomes
+    except BrokenExecutor as error:
+        raise SubswarmError(
+            "a worker process was killed, perhaps for want of memory; every finished run is kept: run again, with "
+            "fewer jobs if it happens again."
+        ) from error
     finally:
         outcomes.close()
 
