@@ -89,7 +89,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
 
     Attributes
     ----------
-    support_ : bool array of shape (n_features_in_,)
+    support_ : bool array of shape (``n_features_in_``,)
         The selected columns.
     n_features_ : int
         How many they are.
@@ -107,7 +107,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     estimator_ : estimator
         The unfitted clone that was scored, every ``random_state=None`` inside it fixed.
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (``n_features_in_``,)
         Only where the table has column names.
 
     Examples

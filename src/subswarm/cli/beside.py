@@ -41,7 +41,7 @@ def measure_held_out(selector: Any, X: Any, y: Any, folds: int, *, jobs: int, se
 def with_other_seeds(selector: Any, X: Any, y: Any, count: int, *, seed: int, seconds: float) -> dict[int, Any]:
     """The same selection with the next ``count`` seeds, each with its own folds."""
     if count:
-        _say(f"other seeds: {count} more searches, about {_words(count * seconds)}")
+        _say(f"other seeds: {_searches(count)}, about {_words(count * seconds)}")
     return {seed + k: _again(selector, X, y, random_state=seed + k) for k in range(1, count + 1)}
 
 
@@ -50,7 +50,7 @@ def with_other_algorithms(selector: Any, X: Any, y: Any, names: list[str], *, se
     from subswarm.algorithms import get_algorithm
 
     if names:
-        _say(f"other algorithms: {len(names)} more searches, about {_words(len(names) * seconds)}")
+        _say(f"other algorithms: {_searches(len(names))}, about {_words(len(names) * seconds)}")
     return {name: _again(selector, X, y, algorithm=get_algorithm(name)) for name in names}
 
 
@@ -58,6 +58,10 @@ def _again(selector: Any, X: Any, y: Any, **changes: Any) -> Any:
     from sklearn.base import clone
 
     return clone(selector).set_params(checkpoint=None, verbose=0, record=False, **changes).fit(X, y)
+
+
+def _searches(count: int) -> str:
+    return "1 more search" if count == 1 else f"{count} more searches"
 
 
 def _say(sentence: str) -> None:

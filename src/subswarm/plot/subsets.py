@@ -82,7 +82,7 @@ def selection_frequency(results: Results, *, names: Sequence[str] | None = None,
     if names is not None and len(names) != len(share):
         raise DataError(f"names has {len(names)} names; the results have {len(share)} features.")
     shown = np.argsort(-share, kind="stable")[: min(top, int((share > 0).sum()))]
-    best = np.mean([run.best.mask for run in runs], axis=0) >= 0.5
+    best = np.mean([run.best.mask for run in runs], axis=0) > 0.5
     ax = new_axes(ax, (6.4, 1.0 + 0.24 * len(shown)))
     places = np.arange(len(shown))
     for inside, colour, hatch, word in ((True, PALETTE[0], None, "selected"), (False, PALETTE[7], "//", "left out")):
