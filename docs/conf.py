@@ -14,14 +14,10 @@ myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "pictures"]
 
-# Attributes are described as "name : what it is", and words of such a description may be names of several things.
-suppress_warnings = ["ref.python"]
-
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = "subswarm"
