@@ -90,7 +90,7 @@ def test_groups_of_columns_are_recorded_as_columns():
         lambda result, ax: plot.cardinality_likelihood(result, ax=ax),
         lambda result, ax: plot.timing({"swarm": [result], "other": [result]}, ax=ax),
         lambda result, ax: plot.timing({"swarm": (0.5, 2.0)}, ax=ax),
-        lambda result, ax: plot.critical_difference({"a": 1.5, "b": 2.0, "c": 2.5}, problems=6, highlight="a", ax=ax),
+        lambda result, ax: plot.critical_difference({"a": 1.5, "b": 2.0, "c": 2.5}, distance=0.7, highlight="a", ax=ax),
     ],
 )
 def test_every_plot_draws_on_the_axes_given_and_returns_them(draw, recorded, axes):

@@ -15,7 +15,7 @@ from subswarm.core.checks import check_int
 from subswarm.core.types import FloatArray, Masks
 from subswarm.evaluation.folds import fixed_folds
 
-__all__ = ["HeldOut", "held_out", "stability"]
+__all__ = ["HeldOut", "held_out"]
 
 _QUIETLY = {"n_jobs": 1, "verbose": 0, "checkpoint": None, "record": False, "callbacks": ()}
 
@@ -53,11 +53,6 @@ class HeldOut:
     def baseline_score(self) -> float:
         """Mean of ``baseline_scores``."""
         return float(self.baseline_scores.mean())
-
-    @property
-    def stability(self) -> float:
-        """How much the folds' selections agree; see `stability`."""
-        return stability(self.supports)
 
 
 def held_out(
@@ -114,22 +109,3 @@ def _baseline(estimator: Any, X: Any, y: Any, common: dict[str, Any]) -> FloatAr
     except Exception:  # whatever an estimator may raise on all columns is no reason to lose the figure
         return np.full(len(common["cv"]), np.nan)
     return np.asarray(found["test_score"], dtype=np.float64)
-
-
-def stability(supports: Masks) -> float:
-    """How much several selections agree: 1 where they are equal, about 0 where they are no better than chance.
-
-    The measure of Nogueira, Sechidis and Brown (JMLR 18, 2018), which is fair to subsets of different sizes; NaN where
-    everything or nothing is selected throughout, or there are fewer than two selections.
-
-    Examples
-    --------
-    >>> stability(np.array([[1, 1, 0, 0], [1, 1, 0, 0]], dtype=bool))
-    1.0
-    """
-    supports = np.asarray(supports, dtype=bool)
-    runs, n = supports.shape
-    share = supports.mean() if n else 0.0
-    if runs < 2 or share in (0.0, 1.0):
-        return float("nan")
-    return float(1 - supports.var(axis=0, ddof=1).mean() / (share * (1 - share)))

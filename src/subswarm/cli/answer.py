@@ -152,13 +152,19 @@ class Answer:
 
 
 def _held_out_json(honest: Any) -> dict[str, Any]:
+    from subswarm.analysis.stability import stability
+
     scores = {
         "scores": honest.scores,
         "baseline_scores": honest.baseline_scores,
         "inner_scores": honest.inner_scores,
         "n_features": honest.supports.sum(axis=1),
     }
-    figures = {"score": honest.score, "baseline_score": honest.baseline_score, "stability": honest.stability}
+    figures = {
+        "score": honest.score,
+        "baseline_score": honest.baseline_score,
+        "stability": stability(honest.supports).value,
+    }
     return {
         **{name: None if math.isnan(value) else value for name, value in figures.items()},
         **{name: [None if math.isnan(value) else value for value in array.tolist()] for name, array in scores.items()},

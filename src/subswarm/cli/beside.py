@@ -14,7 +14,7 @@ from subswarm.core.errors import MissingExtraError, SettingError
 __all__ = ["check_report", "measure_held_out", "with_other_algorithms", "with_other_seeds"]
 
 
-def check_report(report: Path | None) -> None:
+def check_report(report: Path | None, *, option: str = "--report") -> None:
     """Refuse a report that could not be written, before the search rather than after it."""
     if report is None:
         return
@@ -22,10 +22,10 @@ def check_report(report: Path | None) -> None:
         import jinja2  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(
-            "--report needs jinja2, which is not installed; pip install 'subswarm[report]'"
+            "a report needs jinja2, which is not installed; pip install 'subswarm[report]'"
         ) from error
     if not report.resolve().parent.is_dir():
-        raise SettingError(f"--report names {report}, but the folder {report.parent} does not exist; make it first.")
+        raise SettingError(f"{option} names {report}, but the folder {report.parent} does not exist; make it first.")
 
 
 def measure_held_out(selector: Any, X: Any, y: Any, folds: int, *, jobs: int, seed: int, seconds: float) -> Any:

@@ -7,7 +7,7 @@ A plot reads values and nothing else, so this package stands right above ``core`
 """
 
 from subswarm.plot.methods import Plots
-from subswarm.plot.ranks import critical_difference, nemenyi_distance
+from subswarm.plot.ranks import critical_difference
 from subswarm.plot.runs import convergence, timing
 from subswarm.plot.style import PALETTE
 from subswarm.plot.subsets import cardinality_likelihood, selection_frequency, trade_off
@@ -18,7 +18,6 @@ __all__ = [
     "cardinality_likelihood",
     "convergence",
     "critical_difference",
-    "nemenyi_distance",
     "selection_frequency",
     "timing",
     "trade_off",

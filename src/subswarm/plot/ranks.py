@@ -7,40 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from subswarm.core.checks import check_int, check_real
+from subswarm.core.checks import check_real
 from subswarm.core.errors import DataError
 from subswarm.plot.style import PALETTE, new_axes
 
-__all__ = ["critical_difference", "nemenyi_distance"]
-
-
-def nemenyi_distance(algorithms: int, problems: int, *, alpha: float = 0.05) -> float:
-    """How far apart two mean ranks must be to differ at level ``alpha`` (Nemenyi's test).
-
-    Examples
-    --------
-    >>> round(nemenyi_distance(5, 30), 4)  # q = 2.728, in Demšar's table 5(a)
-    1.1136
-    """
-    check_int("algorithms", algorithms, low=2)
-    check_int("problems", problems, low=1)
-    check_real("alpha", alpha, above=0, high=1)
-    from scipy.stats import studentized_range
-
-    q = float(studentized_range.ppf(1 - alpha, algorithms, np.inf)) / np.sqrt(2)
-    return float(q * np.sqrt(algorithms * (algorithms + 1) / (6 * problems)))
+__all__ = ["critical_difference"]
 
 
 def critical_difference(
-    ranks: Mapping[str, float], *, problems: int, alpha: float = 0.05, highlight: str | None = None, ax: Any = None
+    ranks: Mapping[str, float], *, distance: float, highlight: str | None = None, ax: Any = None
 ) -> Any:
     """A critical-difference diagram.
 
     Parameters
     ----------
     ranks : mean rank of each algorithm, 1 is best
-    problems : on how many problems (data sets and models) the ranks are means over
-    alpha : level of Nemenyi's test
+    distance : Nemenyi's critical difference; `subswarm.analysis.statistics.critical_difference` gives it
     highlight : name drawn in colour
     ax : matplotlib axes, optional
 
@@ -50,13 +32,14 @@ def critical_difference(
 
     Examples
     --------
-    >>> ax = critical_difference({"2D-UPSO": 1.7, "BPSO": 2.6, "GA": 7.3, "ACO": 4.1}, problems=15)
+    >>> ax = critical_difference({"2D-UPSO": 1.7, "BPSO": 2.6, "GA": 7.3, "ACO": 4.1}, distance=1.25)
     """
     if len(ranks) < 2:
         raise DataError(f"ranks must be of at least two algorithms; got {len(ranks)}.")
+    check_real("distance", distance, low=0)
     ordered = sorted(ranks.items(), key=lambda item: item[1])
     left = (len(ordered) + 1) // 2
-    cliques = indistinct([rank for _, rank in ordered], nemenyi_distance(len(ordered), problems, alpha=alpha))
+    cliques = indistinct([rank for _, rank in ordered], distance)
     ax = new_axes(ax, (7.0, 1.5 + 0.2 * left + 0.1 * len(cliques)))
     low, high = 1.0, float(max(len(ordered), np.ceil(ordered[-1][1])))
     colour = ax.xaxis.label.get_color()
@@ -79,7 +62,6 @@ def critical_difference(
         height = -(0.1 + 0.12 * row)
         ends = [ordered[first][1] - 0.04, ordered[last][1] + 0.04]
         ax.plot(ends, [height, height], color=PALETTE[0], linewidth=4, solid_capstyle="round")
-    distance = nemenyi_distance(len(ordered), problems, alpha=alpha)
     _ruler(ax, low, distance, colour)
     ax.set_ylim(-(top + 0.24 * left), 0.75)
     ax.set_xlim(low - 1.6, high + 1.6)

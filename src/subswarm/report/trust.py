@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from subswarm.held_out import HeldOut, stability
+from subswarm.analysis.stability import stability
+from subswarm.held_out import HeldOut
 from subswarm.report.page import Number, Numbers, Table, Words, columns, number, rows, share, text
 from subswarm.report.selection import Selection
 
@@ -109,7 +110,7 @@ def _agreement(selection: Selection) -> list[Any]:
                 "soft",
             )
         ]
-    value = stability(again)
+    value = stability(again).value
     shown = f"{value:.2f}" if np.isfinite(value) else "–"
     return [
         Words(
