@@ -50,8 +50,7 @@ def test_every_picture_is_made_by_a_command_and_every_one_made_is_shown(tmp_path
         assert f'"{re.sub("-(light|dark)$", "", picture.stem)}"' in makers or picture.name in makers, picture
 
 
-def test_the_pictures_of_the_method_are_those_that_its_functions_draw(tmp_path):
-    pytest.importorskip("matplotlib", minversion="3.9")  # the drawing is the same on the newest releases only
+def test_the_pictures_of_the_method_can_be_drawn_again(tmp_path):
     code = f"import sys; from pathlib import Path; sys.path.insert(0, {str(DOCS / 'pictures')!r}); import method; "
     subprocess.run([sys.executable, "-c", f"{code} method.main(Path({str(tmp_path)!r}))"], check=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == [

@@ -169,10 +169,10 @@ def test_the_verdict_follows_the_paired_difference(scores, baseline, words):
 
 
 def test_the_page_works_in_a_browser(made):
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-
     with opened(made[0].as_uri()) as driver:
+        from selenium.webdriver.common.by import By
+        from selenium.webdriver.common.keys import Keys
+
         assert driver.title.startswith(f"{made[1]['n_features']} of 13 features")
         table = driver.find_element(By.ID, "found-3")
 
@@ -205,11 +205,11 @@ def test_the_page_works_in_a_browser(made):
 
 
 def test_charts_answer_the_keyboard_and_the_mouse(made):
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-
     with opened(made[0].as_uri()) as driver:
+        from selenium.webdriver import ActionChains
+        from selenium.webdriver.common.by import By
+        from selenium.webdriver.common.keys import Keys
+
         charts = driver.find_elements(By.CSS_SELECTOR, ".chart")
         assert len(charts) == 3
         drawn = charts[0].find_element(By.CSS_SELECTOR, ":scope > svg")

@@ -144,11 +144,11 @@ def test_a_watched_page_renews_itself_when_runs_land(served):
 
 
 def test_the_page_of_a_study_sorts_filters_and_draws(store, tmp_path):
-    from selenium.webdriver.common.by import By
-
     path = tmp_path / "study.html"
     path.write_text(study_page(store), encoding="utf-8")
     with opened(path.as_uri(), width=390) as driver:
+        from selenium.webdriver.common.by import By
+
         assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
         charts = driver.find_elements(By.CSS_SELECTOR, ".chart > svg polyline")
         assert len(charts) == 2 * 2 * 2  # data sets, measures, algorithms
