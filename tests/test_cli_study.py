@@ -70,3 +70,13 @@ def test_a_wrong_word_is_a_clear_error(run):
         run("status", "absent.db")
     with pytest.raises(SettingError, match="belong together"):
         run("run", "mine.toml", "--backend", "dask")
+
+
+def test_a_page_about_a_study_is_written_and_refused_with_a_sentence(run, tmp_path):
+    run("run", "mine.toml", "--jobs", "1", "--quiet")
+    assert "the report is file://" in run("report", "mine.db")
+    assert "Study mine" in (tmp_path / "mine.html").read_text(encoding="utf-8")
+    with pytest.raises(SettingError, match="does not exist"):
+        run("report", "mine.db", "--out", "no/such/folder/x.html")
+    with pytest.raises(StoreError):
+        run("watch", "absent.db", "--no-browser")

@@ -3,21 +3,71 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["docs/algorithms.md", "docs/write-your-own-swarm.md", "README.md"]
+DOCS = ROOT / "docs"
+PAGES = [
+    "docs/algorithms.md",
+    "docs/guide.md",
+    "docs/how-it-works.md",
+    "docs/index.md",
+    "docs/write-your-own-swarm.md",
+    "README.md",
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_python_of_a_page_runs_from_top_to_bottom(page):
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a page may write files
+    monkeypatch.setenv("MPLBACKEND", "Agg")
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
     assert blocks
     names: dict[str, object] = {"__name__": "documentation"}
     for number, block in enumerate(blocks):
         exec(compile(block, f"{page}[{number}]", "exec", dont_inherit=True), names)
+
+
+def test_every_page_with_python_is_among_those_that_are_run():
+    written = [page for page in DOCS.rglob("*.md") if "```python\n" in page.read_text(encoding="utf-8")]
+    assert {page.relative_to(ROOT).as_posix() for page in written if "_build" not in page.parts} <= set(PAGES)
+
+
+def test_every_picture_is_made_by_a_command_and_every_one_made_is_shown(tmp_path):
+    makers = (ROOT / "Makefile").read_text(encoding="utf-8")
+    makers += "".join(script.read_text(encoding="utf-8") for script in (DOCS / "pictures").glob("*.py"))
+    shown = set()
+    for page in DOCS.rglob("*.md"):
+        found = re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+        shown |= {(page.parent / name).resolve() for name in found}
+    assert shown == set((DOCS / "img").iterdir())
+    for picture in shown:
+        assert f'"{re.sub("-(light|dark)$", "", picture.stem)}"' in makers or picture.name in makers, picture
+
+
+def test_the_pictures_of_the_method_can_be_drawn_again(tmp_path):
+    code = f"import sys; from pathlib import Path; sys.path.insert(0, {str(DOCS / 'pictures')!r}); import method; "
+    subprocess.run([sys.executable, "-c", f"{code} method.main(Path({str(tmp_path)!r}))"], check=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"{name}-{theme}.svg" for name in ("learning", "moving") for theme in ("dark", "light")
+    ]
+
+
+def test_the_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("sphinx", reason="sphinx is not installed (it comes with the extra 'dev')")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+    source = tmp_path / "docs"
+    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("_build"))
+    process = subprocess.run([*command, source, tmp_path / "site"], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    page = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    fetched = re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(https?://[^"]+)"', page)
+    assert fetched == []
 
 
 def test_every_decision_is_in_the_paper_notes():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from subswarm._version import __version__
 
 if TYPE_CHECKING:
-    from subswarm import algorithms, testing
+    from subswarm import algorithms, plot, testing
     from subswarm.algorithms import Search
     from subswarm.core.budget import Budget
     from subswarm.core.types import SearchResult
@@ -24,6 +24,7 @@ __all__ = [
     "__version__",
     "algorithms",
     "make_objective",
+    "plot",
     "search",
     "testing",
 ]
@@ -37,7 +38,7 @@ _HOME = {
     "make_objective": "subswarm.evaluation",
     "search": "subswarm.drive",
 }
-_MODULES = ("algorithms", "testing")
+_MODULES = ("algorithms", "plot", "testing")
 
 
 def __getattr__(name: str) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
 
+import subswarm.plot.methods  # noqa: F401  (registers itself, so that every result can draw itself)
 from subswarm import checkpoint as files
 from subswarm.algorithms import Search, get_algorithm, name_of
 from subswarm.algorithms.plain import settings_of
@@ -18,6 +19,7 @@ from subswarm.core.budget import Budget
 from subswarm.core.checks import check_int
 from subswarm.core.errors import CheckpointError, SettingError
 from subswarm.core.masks import spread
+from subswarm.core.recording import Recorder
 from subswarm.core.types import FloatArray, History, Masks, SearchResult, Snapshot
 
 __all__ = ["Callback", "search"]
@@ -42,6 +44,7 @@ def search(
     checkpoint: str | PathLike[str] | None = None,
     checkpoint_seconds: float = 5.0,
     n_features: int | None = None,
+    record: bool = False,
 ) -> SearchResult:
     """Search for the subset of lowest fitness.
 
@@ -58,6 +61,8 @@ def search(
         first step, then every ``checkpoint_seconds``, and at the end. Delete it to begin anew.
     n_features : int
         Only needed for a plain function; an `Objective` knows it.
+    record : bool, default=False
+        Whether to keep every subset visited and the swarm's likelihoods in ``result.recording``, for plots.
 
     Returns
     -------
@@ -87,7 +92,9 @@ def search(
     if checkpoint is not None:
         course = _resumed(course, algorithm, files.read(checkpoint, fingerprint), budget)
     keep = _Keeper(checkpoint, fingerprint, checkpoint_seconds)
-    stop_reason = _run(course, objective, budget, tuple(callbacks), keep)
+    recorder = Recorder(getattr(algorithm, "feature_sizes", None)) if record else None
+    seen_by = (*callbacks, *(() if recorder is None else (recorder,)))
+    stop_reason = _run(course, objective, budget, seen_by, keep)
     if not course.seen_anything or (stop_reason == "interrupted" and not course.search.answered):
         raise KeyboardInterrupt
     keep.now(course)
@@ -96,7 +103,8 @@ def search(
             f"{name_of(algorithm)} was stopped by {stop_reason} after {course.search.evaluations} evaluations, before "
             "it had come to a subset within min_features and max_features; allow more evaluations, or widen the limits."
         )
-    return course.result(objective, stop_reason)
+    result = course.result(objective, stop_reason)
+    return result if recorder is None else replace(result, recording=recorder.recording())
 
 
 @dataclass(eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
@@ -22,13 +22,16 @@ from subswarm.algorithms import get_algorithm
 from subswarm.algorithms.search import SubsetSettings
 from subswarm.core.budget import Budget
 from subswarm.core.checks import check_choice, check_int
+from subswarm.core.display import result_html, rows_html
 from subswarm.core.errors import SettingError
 from subswarm.core.space import Space, make_space
 from subswarm.core.types import FloatArray, History, Mask, Masks, SearchResult, Subset
 from subswarm.drive import Callback, search
 from subswarm.evaluation.objective import Objective, make_objective
+from subswarm.evaluation.scoring import resolve_scoring
 from subswarm.evaluation.tables import allows_nan
 from subswarm.hybrid import preselected, with_scores
+from subswarm.plot.methods import Plots
 from subswarm.progress import ProgressLine
 
 __all__ = ["SwarmSelector", "one_standard_error"]
@@ -81,10 +84,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     callbacks : functions called with a `Snapshot` after each step; one that returns True stops the search
     checkpoint : path, optional
         File to save the search to and to go on from after an interruption.
+    record : bool, default=False
+        Whether ``result_`` keeps every subset visited and the swarm's likelihoods, for plots.
 
     Attributes
     ----------
-    support_ : bool array of shape (n_features_in_,)
+    support_ : bool array of shape (``n_features_in_``,)
         The selected columns.
     n_features_ : int
         How many they are.
@@ -102,7 +107,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     estimator_ : estimator
         The unfitted clone that was scored, every ``random_state=None`` inside it fixed.
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (``n_features_in_``,)
         Only where the table has column names.
 
     Examples
@@ -142,6 +147,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         verbose: int = 1,
         callbacks: Iterable[Callback] = (),
         checkpoint: str | PathLike[str] | None = None,
+        record: bool = False,
     ) -> None:
         self.estimator = estimator
         self.algorithm = algorithm
@@ -164,6 +170,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.verbose = verbose
         self.callbacks = callbacks
         self.checkpoint = checkpoint
+        self.record = record
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Search for the best subset of columns.
@@ -225,6 +232,41 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         """The best subset with exactly ``size`` columns that the search saw."""
         check_is_fitted(self)
         return self.result_.front.subset_of_size(size)
+
+    @property
+    def plot(self) -> Plots:
+        """Plots of the fitted selector, such as ``selector.plot.trade_off()``; see `subswarm.plot.Plots`."""
+        check_is_fitted(self)
+        baseline = None
+        if np.isfinite(self.baseline_score_):
+            scoring = resolve_scoring(self.estimator_, self.scoring)
+            baseline = float(scoring.loss(np.array(self.baseline_score_)))
+        return Plots(self.result_, names=getattr(self, "feature_names_in_", None), baseline=baseline)
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        inherited = super()._repr_html_  # AttributeError, and so no HTML, where scikit-learn is set to show text
+        return lambda: inherited() + self._summary_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._summary_html()
+        return bundle
+
+    def _summary_html(self) -> str:
+        """What was found, below scikit-learn's own picture of the estimator; nothing before ``fit``."""
+        if not hasattr(self, "support_"):
+            return ""
+        names = getattr(self, "feature_names_in_", None)
+        chosen = [str(index if names is None else names[index]) for index in np.flatnonzero(self.support_)]
+        return rows_html(
+            {
+                "score": f"{self.best_score_:.4f} with {self.n_features_} of {self.n_features_in_} features "
+                f"(optimistic: the search has seen these folds); {self.baseline_score_:.4f} with all of them",
+                "selected": ", ".join(chosen),
+            }
+        ) + result_html(self.result_, names)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Who gets which metadata: the estimator's ``fit``, the splitter and the scorer."""
@@ -299,6 +341,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                 rng=np.random.default_rng(seed),
                 callbacks=[*self.callbacks, *([shown] if shown is not None else [])],
                 checkpoint=self.checkpoint,
+                record=self.record,
             )
         return space.result_on_columns(result)
 

@@ -60,6 +60,14 @@ class Swarm:
     steps: int
     memory: Any = None
 
+    @property
+    def cardinality_likelihood(self) -> FloatArray:
+        """Probability of each cardinality 1..n on the swarm's wheels, mean over the particles, shape (n,)."""
+        wheel = np.maximum(self.velocity[:, CARDINALITY], 0.0)
+        whole = wheel.sum(axis=1, keepdims=True)
+        even = np.full_like(wheel, 1 / wheel.shape[1])
+        return np.asarray(np.divide(wheel, whole, out=even, where=whole > 0).mean(axis=0))
+
 
 @dataclass(frozen=True, kw_only=True)
 class TwoD(SubsetSettings):

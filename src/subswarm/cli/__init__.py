@@ -12,6 +12,7 @@ from subswarm.cli.algorithms import algorithms
 from subswarm.cli.datasets import datasets
 from subswarm.cli.select import select
 from subswarm.cli.study import study_app
+from subswarm.cli.study_pages import report, watch
 
 __all__ = ["app"]
 
@@ -26,6 +27,8 @@ app.command()(select)
 app.command()(algorithms)
 app.command()(datasets)
 app.add_typer(bench.app, name="bench")
+study_app.command()(report)
+study_app.command()(watch)
 app.add_typer(study_app, name="study")
 
 

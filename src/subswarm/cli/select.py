@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
-import platform
-from dataclasses import dataclass
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from subswarm.cli.answer import Answer
+from subswarm.cli.beside import check_report, measure_held_out, with_other_algorithms, with_other_seeds
 from subswarm.core.errors import SettingError
 from subswarm.core.files import write_whole
 
@@ -50,7 +51,18 @@ def select(
     jobs: Annotated[int, typer.Option(help="Workers; -1 is all cores. The answer is the same.")] = -1,
     engine: Annotated[str, typer.Option(help="auto, estimator (scikit-learn itself) or fast.")] = "auto",
     checkpoint: Annotated[Path | None, typer.Option(help="File to save to and to go on from.")] = None,
+    held_out: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="Repeat the search inside so many outer folds, for an honest score. Costs as many searches."
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=0, help="Repeat the selection with so many other seeds.")] = 0,
+    against: Annotated[
+        list[str] | None, typer.Option(help="Another algorithm to run on the same folds; may be repeated.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the whole result as JSON to this file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page about the result to this HTML file.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No live progress line.")] = False,
 ) -> None:
     """Select the columns of TABLE that a model needs to predict the target."""
@@ -61,6 +73,8 @@ def select(
 
     if out is not None and not out.resolve().parent.is_dir():
         raise SettingError(f"--out names {out}, but the folder {out.parent} does not exist; make it first.")
+    check_report(report)
+    others = [get_algorithm(name) and name for name in against or []]  # unknown names are refused before the search
     data = open_table(table, target=target, drop=drop or [], impute=impute, one_hot=one_hot)
     kind = data.task if task == "auto" else task
     selector = SwarmSelector(
@@ -82,109 +96,30 @@ def select(
         random_state=seed,
         verbose=0 if quiet else 1,
         checkpoint=checkpoint,
+        record=report is not None,
     )
     selector.fit(data.X, data.y)
-    report = _Report(table, data, model, kind, selector, seed)
-    report.show()
+    X, y, took = data.X, data.y, selector.result_.algorithm_seconds + selector.result_.evaluation_seconds
+    answer = Answer(
+        table,
+        data,
+        model,
+        kind,
+        selector,
+        seed,
+        honest=None
+        if held_out is None
+        else measure_held_out(selector, X, y, held_out, jobs=jobs, seed=seed, seconds=took),
+        others=with_other_seeds(selector, X, y, seeds, seed=seed, seconds=took),
+        rivals=with_other_algorithms(selector, X, y, others, seconds=took),
+    )
+    answer.show()
     if out is not None:
-        _write(out, json.dumps(report.as_json(), indent=2) + "\n")
+        _write(out, json.dumps(answer.as_json(), indent=2) + "\n")
         typer.echo(f"written to {out}")
-
-
-@dataclass(frozen=True, eq=False)
-class _Report:
-    """What was found, for a person and for a program."""
-
-    table: str
-    data: Any
-    model: str
-    task: str
-    selector: Any
-    seed: int
-
-    def show(self) -> None:
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        selector, result = self.selector, self.selector.result_
-        scorer = selector.scoring or ("accuracy" if self.task == "classification" else "r2")
-        console = Console(highlight=False)
-        summary = Table(show_header=True, header_style="bold", box=None, pad_edge=False, padding=(0, 3, 0, 0))
-        for heading, side in (("", "left"), ("features", "right"), (scorer, "right")):
-            summary.add_column(heading, justify=side)  # type: ignore[arg-type]
-        summary.add_row("all features", str(selector.n_features_in_), f"{selector.baseline_score_:.4f}")
-        summary.add_row("selected", str(selector.n_features_), f"{selector.best_score_:.4f}", style="bold")
-        console.print()
-        console.print(summary)
-        console.print()
-        console.print(Text("features  ", style="bold") + Text(", ".join(self.selected)))
-        seconds = result.algorithm_seconds + result.evaluation_seconds
-        console.print(
-            Text("search    ", style="bold")
-            + Text(
-                f"{result.algorithm}, {result.evaluations} evaluations, {result.computed} distinct, {seconds:.1f} s, "
-                f"engine {result.engine}, stopped by {result.stop_reason}"
-            )
-        )
-        console.print(
-            Text(
-                f"The scores are means over {len(selector.fold_scores_)} folds that the search itself has seen, so the "
-                "selected one is optimistic for new data.",
-                style="dim",
-            )
-        )
-
-    @property
-    def selected(self) -> list[str]:
-        return self._names(self.selector.support_)
-
-    def as_json(self) -> dict[str, Any]:
-        import numpy
-        import sklearn
-
-        from subswarm._version import __version__
-
-        selector, result = self.selector, self.selector.result_
-        return {
-            "table": self.table,
-            "target": self.data.target_name,
-            "task": self.task,
-            "model": self.model,
-            "scoring": selector.scoring or ("accuracy" if self.task == "classification" else "r2"),
-            "selected": self.selected,
-            "support": selector.support_.tolist(),
-            "n_features": selector.n_features_,
-            "n_features_in": selector.n_features_in_,
-            "best_score": selector.best_score_,
-            "fold_scores": selector.fold_scores_.tolist(),
-            "baseline_score": None if math.isnan(selector.baseline_score_) else selector.baseline_score_,
-            "optimistic": True,
-            "front": [
-                {"n_features": int(size), "loss": float(loss), "features": self._names(mask)}
-                for size, loss, mask in zip(
-                    result.front.cardinality, result.front.fitness, result.front.masks, strict=True
-                )
-            ],
-            "algorithm": result.algorithm,
-            "settings": result.settings,
-            "seed": self.seed,
-            "evaluations": result.evaluations,
-            "computed": result.computed,
-            "stop_reason": result.stop_reason,
-            "engine": result.engine,
-            "algorithm_seconds": result.algorithm_seconds,
-            "evaluation_seconds": result.evaluation_seconds,
-            "versions": {
-                "subswarm": __version__,
-                "scikit-learn": sklearn.__version__,
-                "numpy": numpy.__version__,
-                "python": platform.python_version(),
-            },
-        }
-
-    def _names(self, mask: Any) -> list[str]:
-        return [name for name, chosen in zip(self.data.feature_names, mask, strict=True) if chosen]
+    if report is not None:
+        _write(report, answer.as_page(shlex.join(["subswarm", *sys.argv[1:]])))
+        typer.echo(f"the report is {report.resolve().as_uri()}")
 
 
 def _ranking(text: str) -> tuple[str, int]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from subswarm.core.errors import SettingError
-from subswarm.core.types import Front, IntArray, Masks, SearchResult, Subset
+from subswarm.core.types import Front, IntArray, Masks, Recording, SearchResult, Subset
 
 __all__ = ["Space", "make_space"]
 
@@ -65,7 +65,12 @@ class Space:
             result,
             best=Subset(self.columns(result.best.mask), result.best.fitness),
             front=Front(self.columns(result.front.masks), result.front.fitness),
+            recording=None if result.recording is None else self._recording_on_columns(result.recording),
         )
+
+    def _recording_on_columns(self, recording: Recording) -> Recording:
+        counts = np.where(self.owner >= 0, recording.chosen[self.owner], 0)
+        return replace(recording, chosen=counts)
 
 
 def make_space(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from subswarm.core.errors import SettingError
 
 __all__ = [
     "FloatArray",
@@ -15,6 +17,7 @@ __all__ = [
     "IntArray",
     "Mask",
     "Masks",
+    "Recording",
     "SearchResult",
     "Snapshot",
     "Subset",
@@ -132,6 +135,28 @@ class Snapshot:
 
 
 @dataclass(frozen=True, eq=False)
+class Recording:
+    """Everything a search visited; only searches run with ``record=True`` have one.
+
+    A search that goes on from a checkpoint records what it visits from there.
+
+    Attributes
+    ----------
+    evaluations : subsets asked after each step, shape (steps,)
+    cardinality, fitness : of each subset visited, in order, repeated ones included, shape (E,)
+    chosen : how often each feature was in a visited subset, shape (n,)
+    likelihood : probability of each cardinality 1..n on the swarm's wheels before each step, shape (steps, n); None for
+        algorithms that hold no such likelihoods
+    """
+
+    evaluations: IntArray
+    cardinality: IntArray
+    fitness: FloatArray
+    chosen: IntArray
+    likelihood: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
 class SearchResult:
     """What a search found and how it got there.
 
@@ -146,6 +171,7 @@ class SearchResult:
     algorithm_seconds, evaluation_seconds : the paper's T1 and T2
     engine : name of the engine that scored the subsets
     algorithm : name of the algorithm; ``settings`` are the ones it ran with
+    recording : everything visited, where the search was run with ``record=True``
     """
 
     best: Subset
@@ -160,6 +186,20 @@ class SearchResult:
     engine: str
     algorithm: str
     settings: dict[str, Any] = field(default_factory=dict)
+    recording: Recording | None = None
+    drawer: ClassVar[type[Any] | None] = None  # registered by subswarm.plot: this room imports none above it
+
+    @property
+    def plot(self) -> Any:
+        """Plots of this result, such as ``result.plot.trade_off()``; see `subswarm.plot.Plots`."""
+        if self.drawer is None:
+            raise SettingError("nothing has said how to draw a result; import subswarm.plot first.")
+        return self.drawer(self)
+
+    def _repr_html_(self) -> str:
+        from subswarm.core.display import result_html
+
+        return result_html(self)
 
     def __repr__(self) -> str:
         return (

@@ -1,0 +1,26 @@
+"""Sphinx settings: `make docs` builds the site without network and without warnings."""
+
+from __future__ import annotations
+
+from subswarm import __version__
+
+project = "subswarm"
+author = "The subswarm developers"
+copyright = "the subswarm developers"
+version = release = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build", "pictures"]
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+html_theme = "furo"
+html_title = "subswarm"
+html_show_sphinx = False
+html_copy_source = False
+html_theme_options = {"navigation_with_keys": True}

@@ -1,0 +1,72 @@
+"""What ``subswarm select`` measures beside the selection: rows never seen, other seeds, other algorithms."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from subswarm.core.errors import MissingExtraError, SettingError
+
+__all__ = ["check_report", "measure_held_out", "with_other_algorithms", "with_other_seeds"]
+
+
+def check_report(report: Path | None, *, option: str = "--report") -> None:
+    """Refuse a report that could not be written, before the search rather than after it."""
+    if report is None:
+        return
+    try:
+        import jinja2  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            "a report needs jinja2, which is not installed; pip install 'subswarm[report]'"
+        ) from error
+    if not report.resolve().parent.is_dir():
+        raise SettingError(f"{option} names {report}, but the folder {report.parent} does not exist; make it first.")
+
+
+def measure_held_out(selector: Any, X: Any, y: Any, folds: int, *, jobs: int, seed: int, seconds: float) -> Any:
+    """The held-out figure, its cost said beforehand; ``seconds`` is what one search took."""
+    from subswarm.held_out import held_out
+
+    workers = min(folds, (os.cpu_count() or 1) if jobs == -1 else max(jobs, 1))
+    about = seconds * (folds - 1) / folds * -(-folds // workers)
+    _say(f"held-out figure: {folds} more searches on parts of the rows, {workers} at a time, about {_words(about)}")
+    return held_out(selector, X, y, folds=folds, n_jobs=workers, random_state=seed)
+
+
+def with_other_seeds(selector: Any, X: Any, y: Any, count: int, *, seed: int, seconds: float) -> dict[int, Any]:
+    """The same selection with the next ``count`` seeds, each with its own folds."""
+    if count:
+        _say(f"other seeds: {_searches(count)}, about {_words(count * seconds)}")
+    return {seed + k: _again(selector, X, y, random_state=seed + k) for k in range(1, count + 1)}
+
+
+def with_other_algorithms(selector: Any, X: Any, y: Any, names: list[str], *, seconds: float) -> dict[str, Any]:
+    """The same selection by other algorithms with their published settings, on the same folds."""
+    from subswarm.algorithms import get_algorithm
+
+    if names:
+        _say(f"other algorithms: {_searches(len(names))}, about {_words(len(names) * seconds)}")
+    return {name: _again(selector, X, y, algorithm=get_algorithm(name)) for name in names}
+
+
+def _again(selector: Any, X: Any, y: Any, **changes: Any) -> Any:
+    from sklearn.base import clone
+
+    return clone(selector).set_params(checkpoint=None, verbose=0, record=False, **changes).fit(X, y)
+
+
+def _searches(count: int) -> str:
+    return "1 more search" if count == 1 else f"{count} more searches"
+
+
+def _say(sentence: str) -> None:
+    typer.echo(f"{time.strftime('%H:%M:%S')} {sentence}", err=True)
+
+
+def _words(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
