@@ -8,128 +8,146 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["classify", "widest_columns"]
+__all__ = ["add_constants", "classify", "judge_fold", "judge_row", "widest_columns"]
 
 _EPS = 2.0**-52
 
 
 @njit(nogil=True, cache=True)
-def widest_columns(columns: Any, starts: Any, spread: Any, widest: Any) -> None:
-    """The selected column of largest ``spread`` (n_folds, n) for each mask and fold, into ``widest`` (P, n_folds)."""
+def widest_columns(masks: Any, order: Any, widest: Any) -> None:
+    """The first selected column in each fold's ``order`` (n_folds, n), for each mask, into ``widest`` (P, n_folds)."""
     for p in range(widest.shape[0]):
         for f in range(widest.shape[1]):
-            best = columns[starts[p]]
-            for i in range(starts[p] + 1, starts[p + 1]):
-                if spread[f, columns[i]] > spread[f, best]:
-                    best = columns[i]
-            widest[p, f] = best
+            for j in order[f]:
+                if masks[p, j]:
+                    widest[p, f] = j
+                    break
+
+
+@njit(nogil=True, cache=True)
+def classify(first: int, last: int, columns: Any, starts: Any, slots: Any, g: Any, codes: Any, doubts: Any) -> None:
+    """Classes of all test rows for masks ``first`` to ``last``, and how many rows of a fold are too close to call."""
+    terms: NDArray[np.float64] = np.empty((4, g.theta.shape[2]))
+    sums: NDArray[np.float64] = np.empty((g.theta.shape[2] + 5, g.sizes.max()))
+    for p in range(first, last):
+        chosen = columns[starts[p] : starts[p + 1]]
+        answer = 0
+        for f in range(g.sizes.shape[0]):
+            answers = codes[p, answer : answer + g.sizes[f]]
+            add_constants(chosen, f, slots[p, f], g, terms)
+            doubts[p, f] = judge_fold(chosen, f, slots[p, f], g, terms, sums, answers)
+            answer += g.sizes[f]
+
+
+@njit(nogil=True, cache=True)
+def add_constants(chosen: Any, f: int, slot: int, g: Any, terms: Any) -> None:
+    """What all rows of a fold share: each class's constant, and its rounding, as ``terms[1] + terms[2] * quadratic``.
+
+    The rounding is that by which scikit-learn's own order of sums may differ: of order ``slack`` times the sums
+    themselves. scikit-learn sums the moments of a lone column in another order too, so there what a rounding error in
+    the means can do is added (``slack_alone``, ``risk``).
+    """
+    k, C = len(chosen), g.n_classes[f]
+    fixed, constant = terms[0], g.constant[slot]
+    if C == 2:
+        low, high = g.log_prior[f, 0], g.log_prior[f, 1]
+        for j in chosen:
+            low += constant[j, 0]
+            high += constant[j, 1]
+        fixed[0], fixed[1] = low, high
+    else:
+        fixed[:C] = g.log_prior[f, :C]
+        for j in chosen:
+            for c in range(C):
+                fixed[c] += constant[j, c]
+    for c in range(C):
+        danger = g.risk[slot, chosen[0], c] if k == 1 else 0.0
+        relative = (g.slack_alone if k == 1 else g.slack) + (k + 16) * _EPS + danger
+        swing = np.sqrt(danger / (k + 1.0))
+        terms[1, c] = relative * (g.magnitude[slot, c] + abs(g.log_prior[f, c]) + k) + swing * (k + 1.0)
+        terms[2, c] = relative + swing
+        if not abs(fixed[c]) < np.inf:
+            terms[1, c] = np.inf
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
-def classify(
-    first: int,
-    last: int,
-    columns: Any,
-    starts: Any,
-    slots: Any,
-    rows: Any,
-    row_starts: Any,
-    sizes: Any,
-    n_classes: Any,
-    theta: Any,
-    log_prior: Any,
-    constant: Any,
-    half_precision: Any,
-    risk: Any,
-    slack: float,
-    slack_alone: float,
-    codes: Any,
-    doubts: Any,
-) -> None:
-    """Classes of all test rows for masks ``first`` to ``last``, and how many rows of a fold are too close to call.
+def judge_fold(chosen: Any, f: int, slot: int, g: Any, terms: Any, sums: Any, answers: Any) -> int:
+    """Classes of a fold's test rows, into ``answers``; returns how many are too close to call."""
+    size, offset, C, k = g.sizes[f], g.row_starts[f], g.n_classes[f], len(chosen)
+    fixed, base, rate = terms[0], terms[1], terms[2]
+    for c in range(C):
+        sums[c, :size] = 0.0
+    i = 0
+    while i + 1 < k:
+        j, j2 = chosen[i], chosen[i + 1]
+        x = g.rows[offset + j * size : offset + (j + 1) * size]
+        x2 = g.rows[offset + j2 * size : offset + (j2 + 1) * size]
+        for c in range(C):
+            mean, weight = g.theta[f, j, c], g.half_precision[slot, j, c]
+            mean2, weight2 = g.theta[f, j2, c], g.half_precision[slot, j2, c]
+            quadratic = sums[c]
+            for s in range(size):
+                gap, gap2 = x[s] - mean, x2[s] - mean2
+                quadratic[s] += weight * (gap * gap) + weight2 * (gap2 * gap2)
+        i += 2
+    if i < k:
+        j = chosen[i]
+        x = g.rows[offset + j * size : offset + (j + 1) * size]
+        for c in range(C):
+            mean, weight = g.theta[f, j, c], g.half_precision[slot, j, c]
+            quadratic = sums[c]
+            for s in range(size):
+                gap = x[s] - mean
+                quadratic[s] += weight * (gap * gap)
+    doubt = 0
+    if C == 2:
+        low, high = sums[0], sums[1]
+        lead, both, rate0, rate1 = fixed[1] - fixed[0], base[0] + base[1], rate[0], rate[1]
+        for s in range(size):
+            margin = lead + (low[s] - high[s])
+            sure = abs(margin) > both + rate0 * low[s] + rate1 * high[s]
+            answers[s] = margin > 0.0
+            doubt += not sure
+        return doubt
+    best, first_high, second_high, floor, trace = sums[C], sums[C + 1], sums[C + 2], sums[C + 3], sums[C + 4]
+    best[:size], first_high[:size], second_high[:size] = 0.0, -np.inf, -np.inf
+    floor[:size], trace[:size] = -np.inf, 0.0
+    for c in range(C):
+        quadratic, low_rate, high_rate = sums[c], 1.0 + rate[c], 1.0 - rate[c]
+        down, up = fixed[c] - base[c], fixed[c] + base[c]
+        for s in range(size):
+            lowest, highest = down - low_rate * quadratic[s], up - high_rate * quadratic[s]
+            lesser = highest if highest < first_high[s] else first_high[s]
+            best[s] = c if highest > first_high[s] else best[s]
+            second_high[s] = lesser if lesser > second_high[s] else second_high[s]
+            first_high[s] = highest if highest > first_high[s] else first_high[s]
+            floor[s] = lowest if lowest > floor[s] else floor[s]
+            trace[s] += highest
+    for s in range(size):
+        answers[s] = int(best[s])
+        doubt += not (floor[s] > second_high[s] and abs(trace[s]) < np.inf)
+    return doubt
 
-    A row is too close to call where the two best classes are nearer than the rounding that scikit-learn's own order of
-    sums may differ by: of order ``slack`` times the sums themselves. scikit-learn sums the moments of a lone column in
-    another order too, so there what a rounding error in the means can do is added (``slack_alone``, ``risk``).
-    """
-    most_classes, widest = theta.shape[1], sizes.max()
-    quadratic: NDArray[np.float64] = np.empty((most_classes, widest))
-    fixed: NDArray[np.float64] = np.empty(most_classes)
-    base: NDArray[np.float64] = np.empty(most_classes)
-    rate: NDArray[np.float64] = np.empty(most_classes)
-    best: NDArray[np.float64] = np.empty(widest)
-    first_high: NDArray[np.float64] = np.empty(widest)
-    second_high: NDArray[np.float64] = np.empty(widest)
-    floor: NDArray[np.float64] = np.empty(widest)
-    trace: NDArray[np.float64] = np.empty(widest)
-    for p in range(first, last):
-        start, stop = starts[p], starts[p + 1]
-        k = stop - start
-        answer = 0
-        for f in range(sizes.shape[0]):
-            size, offset, slot, C = sizes[f], row_starts[f], slots[p, f], n_classes[f]
-            for c in range(C):
-                total, magnitude, danger = log_prior[f, c], abs(log_prior[f, c]), 0.0
-                for i in range(start, stop):
-                    j = columns[i]
-                    total += constant[slot, c, j]
-                    magnitude += abs(constant[slot, c, j])
-                    danger += risk[slot, c, j]
-                fixed[c] = total
-                danger = danger if k == 1 else 0.0
-                relative = (slack_alone if k == 1 else slack) + (k + 16) * _EPS + danger
-                swing = np.sqrt(danger / (k + 1.0))
-                base[c] = relative * (magnitude + k) + swing * (k + 1.0)
-                rate[c] = relative + swing
-                quadratic[c, :size] = 0.0
-            i = start
-            while i + 1 < stop:
-                j, j2 = columns[i], columns[i + 1]
-                x = rows[offset + j * size : offset + (j + 1) * size]
-                x2 = rows[offset + j2 * size : offset + (j2 + 1) * size]
-                for c in range(C):
-                    mean, weight = theta[f, c, j], half_precision[slot, c, j]
-                    mean2, weight2 = theta[f, c, j2], half_precision[slot, c, j2]
-                    sums = quadratic[c]
-                    for s in range(size):
-                        gap, gap2 = x[s] - mean, x2[s] - mean2
-                        sums[s] += weight * (gap * gap) + weight2 * (gap2 * gap2)
-                i += 2
-            if i < stop:
-                j = columns[i]
-                x = rows[offset + j * size : offset + (j + 1) * size]
-                for c in range(C):
-                    mean, weight = theta[f, c, j], half_precision[slot, c, j]
-                    sums = quadratic[c]
-                    for s in range(size):
-                        gap = x[s] - mean
-                        sums[s] += weight * (gap * gap)
-            doubt = 0
-            if C == 2:
-                low, high = quadratic[0], quadratic[1]
-                lead = fixed[1] - fixed[0]
-                both, rate0, rate1 = base[0] + base[1], rate[0], rate[1]
-                for s in range(size):
-                    margin = lead + (low[s] - high[s])
-                    sure = abs(margin) > both + rate0 * low[s] + rate1 * high[s]
-                    codes[p, answer + s] = margin > 0.0
-                    doubt += not sure
-            else:
-                best[:size], first_high[:size], second_high[:size] = 0.0, -np.inf, -np.inf
-                floor[:size], trace[:size] = -np.inf, 0.0
-                for c in range(C):
-                    sums, middle, low_rate, high_rate = quadratic[c], fixed[c], 1.0 + rate[c], 1.0 - rate[c]
-                    down, up = middle - base[c], middle + base[c]
-                    for s in range(size):
-                        lowest, highest = down - low_rate * sums[s], up - high_rate * sums[s]
-                        lesser = highest if highest < first_high[s] else first_high[s]
-                        best[s] = c if highest > first_high[s] else best[s]
-                        second_high[s] = lesser if lesser > second_high[s] else second_high[s]
-                        first_high[s] = highest if highest > first_high[s] else first_high[s]
-                        floor[s] = lowest if lowest > floor[s] else floor[s]
-                        trace[s] += highest
-                for s in range(size):
-                    codes[p, answer + s] = int(best[s])
-                    doubt += not (floor[s] > second_high[s] and abs(trace[s]) < np.inf)
-            doubts[p, f] = doubt
-            answer += size
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def judge_row(chosen: Any, f: int, s: int, slot: int, g: Any, terms: Any, answers: Any) -> bool:
+    """The class of one test row, into ``answers[s]``; returns whether it is too close to call."""
+    size, offset, C = g.sizes[f], g.row_starts[f], g.n_classes[f]
+    fixed, base, rate, quadratic = terms[0], terms[1], terms[2], terms[3]
+    quadratic[:C] = 0.0
+    for j in chosen:
+        x = g.rows[offset + j * size + s]
+        for c in range(C):
+            gap = x - g.theta[f, j, c]
+            quadratic[c] += g.half_precision[slot, j, c] * (gap * gap)
+    best = 0
+    for c in range(1, C):
+        if fixed[c] - quadratic[c] > fixed[best] - quadratic[best]:
+            best = c
+    answers[s] = best
+    floor = fixed[best] - base[best] - (1.0 + rate[best]) * quadratic[best]
+    for c in range(C):
+        highest = fixed[c] + base[c] - (1.0 - rate[c]) * quadratic[c]
+        if c != best and not (floor > highest and abs(highest) < np.inf):
+            return True
+    return False

@@ -10,6 +10,7 @@ fold in which any row is too close to call is answered by `GaussianNB` itself, p
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +22,8 @@ from subswarm.core.types import FloatArray, IntArray, Masks
 from subswarm.evaluation.answers import LABEL_SCORERS, Answers
 from subswarm.evaluation.fast_engine import FastEngine, FoldClasses, codes_of, column_lists
 from subswarm.evaluation.folds import FoldedData
-from subswarm.evaluation.gaussian_tables import GaussianTables
+from subswarm.evaluation.gaussian_products import GaussianProducts, product_kernel
+from subswarm.evaluation.gaussian_tables import GaussianTables, gaussian_kernels
 from subswarm.evaluation.recipe import class_codes, recipe_for, standard_scorer
 from subswarm.evaluation.threads import n_threads, spread
 
@@ -32,6 +34,9 @@ _PROBABILITY_SCORERS = frozenset(
 )
 _WORTH_THREADS = 2_000_000
 """Sums of squares in a batch (about 0.3 ms of work) from which starting threads pays."""
+
+_BLOCK = 64
+"""Masks in one product."""
 
 
 class GaussianNBEngine(FastEngine):
@@ -46,6 +51,7 @@ class GaussianNBEngine(FastEngine):
         self._model = recipe.model
         self._classes = FoldClasses.of(data)
         self._tables = GaussianTables.of(data, recipe.scaler, recipe.model, self._classes, max_bytes)
+        self._products = None if product_kernel() is None else GaussianProducts(self._tables, max_bytes // 2)
         self._threads = n_threads(n_jobs)
         self.rechecked = 0
 
@@ -76,21 +82,33 @@ class GaussianNBEngine(FastEngine):
         codes = np.empty((len(masks), len(self._classes.codes)), dtype=np.int16)
         doubts = np.empty((len(masks), self._data.n_folds), dtype=np.int64)
         for start, stop in tables.batches(masks):
-            columns, starts = column_lists(masks[start:stop])
-            slots = tables.slots_of(columns, starts)
-            work = len(columns) * len(self._classes.codes) * tables.most_classes
-            threads = self._threads if work > _WORTH_THREADS else 1
-
-            def classify(first: int, last: int) -> None:
-                tables.classify(first, last, columns, starts, slots, codes[start:stop], doubts[start:stop])  # noqa: B023
-
-            spread(classify, stop - start, threads)
+            self._classify(masks[start:stop], codes[start:stop], doubts[start:stop])
         for p, f in zip(*np.nonzero(doubts), strict=True):
             chosen = np.flatnonzero(masks[p])
             model, rows = self.assembled(chosen, int(f))
             codes[p, self._classes.rows_of(int(f))] = codes_of(model.predict(rows), self._classes.classes[f])
             self.rechecked += 1
         return codes
+
+    def _classify(self, masks: Masks, codes: NDArray[np.int16], doubts: NDArray[np.int64]) -> None:
+        """The predicted classes, and for each mask and fold how many of them are too close to call."""
+        tables = self._tables
+        columns, starts = column_lists(masks)
+        widest = tables.widest(masks)
+        slots = tables.slots_of(widest)
+        gaussians = tables.gaussians()
+        threads = self._threads if len(columns) * len(self._classes.codes) * tables.most_classes > _WORTH_THREADS else 1
+        if self._products is None:
+            classify = partial(_run, gaussian_kernels().classify, (columns, starts, slots, gaussians, codes, doubts))
+            spread(classify, len(masks), threads)
+            return
+        table_starts = self._products.starts_of(widest)
+        classify = partial(
+            _run,
+            product_kernel(),
+            (_BLOCK, columns, starts, slots, gaussians, masks.astype(np.float32), self._products.store, table_starts, codes, doubts),
+        )
+        spread(classify, self._data.n_folds * -(-len(masks) // _BLOCK), threads, blas=True)
 
     def assembled(self, columns: IntArray, fold: int) -> tuple[Any, FloatArray]:
         """A fitted `GaussianNB` for these columns and the fold's test rows, bit for bit what fitting it would give."""
@@ -102,11 +120,15 @@ class GaussianNBEngine(FastEngine):
         model.classes_ = self._classes.classes[fold]
         model.n_features_in_ = len(columns)
         model.epsilon_ = model.var_smoothing * tables.variance[fold, columns].max()
-        model.theta_ = np.ascontiguousarray(tables.theta[fold, :n_classes, columns].T)
-        model.var_ = np.ascontiguousarray(tables.class_variance[fold, :n_classes, columns].T) + model.epsilon_
+        model.theta_ = np.ascontiguousarray(tables.theta[fold, columns, :n_classes].T)
+        model.var_ = np.ascontiguousarray(tables.class_variance[fold, columns, :n_classes].T) + model.epsilon_
         model.class_count_ = tables.class_count[fold, :n_classes]
         model.class_prior_ = tables.prior[fold, :n_classes]
         return model, tables.test_rows(columns, fold)
+
+
+def _run(kernel: Any, arguments: tuple[Any, ...], first: int, last: int) -> None:
+    kernel(first, last, *arguments)
 
 
 class _Assembled:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from subswarm.evaluation.fast_engine import FoldClasses
 from subswarm.evaluation.folds import FoldedData
 from subswarm.evaluation.scaling import scaled_rows
 
-__all__ = ["GaussianTables"]
+__all__ = ["GaussianTables", "Gaussians", "gaussian_kernels"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _SAME_SMOOTHING = 2e-14
@@ -23,17 +23,41 @@ _TOO_SMALL = 1e-250
 """A variance under which squares underflow: such columns are scikit-learn's to judge."""
 
 
+class Gaussians(NamedTuple):
+    """What a kernel needs: the rows and moments of `GaussianTables`, and what is kept for S widest columns.
+
+    Attributes
+    ----------
+    constant, half_precision, risk : (S, n, C): -log(2 pi v) / 2, 1 / (2 v), and what an error in the means can do
+    magnitude : (S, C), no less than the sum of any subset's constants without their signs
+    """
+
+    rows: FloatArray
+    row_starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    n_classes: NDArray[np.int64]
+    theta: FloatArray
+    log_prior: FloatArray
+    constant: FloatArray
+    half_precision: FloatArray
+    risk: FloatArray
+    magnitude: FloatArray
+    slack: float
+    slack_alone: float
+
+
 @dataclass(eq=False)
 class GaussianTables:
     """What a fold's training rows say (F folds, C classes at most, n columns), and the test rows to be classified.
 
     Attributes
     ----------
-    theta, class_variance : (F, C, n), the moments scikit-learn computes
+    theta, class_variance : (F, n, C), the moments scikit-learn computes
     variance : (F, n), of all training rows: its largest selected entry sets the smoothing
     class_count, prior : (F, C)
     rows : test rows, fold after fold, each fold column by column
-    mean_error : (F, C, n), how far a lone column's means may be off: those are summed in another order
+    mean_error : (F, n, C), how far a lone column's means may be off: those are summed in another order
+    order : (F, n), columns from the largest variance to the least
     alike : (F, n), the column that stands for all with the same variance
     slot : (F, n), where the tables for that widest column are; -1 where not made yet
     """
@@ -50,6 +74,7 @@ class GaussianTables:
     prior: FloatArray
     log_prior: FloatArray
     mean_error: FloatArray
+    order: NDArray[np.int64]
     alike: NDArray[np.int64]
     slack: float
     slack_alone: float
@@ -57,17 +82,19 @@ class GaussianTables:
     slot: NDArray[np.int64] = field(init=False)
     used: int = field(init=False, default=0)
     store: FloatArray = field(init=False)
+    magnitude: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.slot = np.full(self.variance.shape, -1, dtype=np.int64)
         self.store = np.empty((3, 0, *self.theta.shape[1:]))
+        self.magnitude = np.empty((0, self.most_classes))
 
     @classmethod
     def of(cls, data: FoldedData, scaler: Any, model: Any, classes: FoldClasses, max_bytes: int) -> GaussianTables:
         """The tables of a model on the folds' rows; ``max_bytes`` bounds what is kept for the smoothings."""
         F, n = data.n_folds, data.n_features
         C = max(len(known) for known in classes.classes)
-        theta, variances, mean_error = np.zeros((F, C, n)), np.zeros((F, C, n)), np.zeros((F, C, n))
+        theta, variances, mean_error = np.zeros((3, F, n, C))
         variance, counts = np.empty((F, n)), np.zeros((F, C))
         blocks = []
         with np.errstate(all="ignore"):
@@ -78,13 +105,14 @@ class GaussianTables:
                 target = data.y[fold.train]
                 for c, label in enumerate(classes.classes[f]):
                     rows = train[target == label]
-                    theta[f, c], variances[f, c] = rows.mean(axis=0), rows.var(axis=0)
+                    theta[f, :, c], variances[f, :, c] = rows.mean(axis=0), rows.var(axis=0)
                     counts[f, c] = len(rows)
-                    mean_error[f, c] = 4 * (len(rows) + 4) * _EPS * np.abs(rows).max(axis=0)
+                    mean_error[f, :, c] = 4 * (len(rows) + 4) * _EPS * np.abs(rows).max(axis=0)
             prior = counts / counts.sum(axis=1, keepdims=True) if model.priors is None else np.zeros((F, C))
             if model.priors is not None:
                 prior[:] = np.asarray(model.priors, dtype=np.float64)
             log_prior = np.log(prior)
+        order = np.argsort(-variance, axis=1, kind="stable")
         slot_bytes = 3 * C * n * 8
         return cls(
             var_smoothing=float(model.var_smoothing),
@@ -99,7 +127,8 @@ class GaussianTables:
             prior=prior,
             log_prior=log_prior,
             mean_error=mean_error,
-            alike=_alike(variance),
+            order=order,
+            alike=_alike(variance, order),
             slack=16 * _EPS + 2 * _SAME_SMOOTHING,
             slack_alone=(len(data.X) + 32) * _EPS + 2 * _SAME_SMOOTHING,
             capacity=max(F, max_bytes // slot_bytes),
@@ -107,7 +136,7 @@ class GaussianTables:
 
     @property
     def most_classes(self) -> int:
-        return int(self.theta.shape[1])
+        return int(self.theta.shape[2])
 
     def batches(self, masks: Masks) -> Iterator[tuple[int, int]]:
         """Slices of the masks, each with no more smoothings than there is room for."""
@@ -115,9 +144,8 @@ class GaussianTables:
         for start in range(0, len(masks), length):
             yield start, min(start + length, len(masks))
 
-    def slots_of(self, columns: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where the tables for each mask and fold are, (P, F); made here where they were not."""
-        widest = self._widest(columns, starts)
+    def slots_of(self, widest: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the tables for the widest columns (P, F) are, (P, F); made here where they were not."""
         folds = np.arange(len(self.sizes))
         slots = self.slot[folds, widest]
         if (slots < 0).any():
@@ -132,23 +160,9 @@ class GaussianTables:
             slots = self.slot[folds, widest]
         return np.asarray(slots)
 
-    def classify(
-        self,
-        first: int,
-        last: int,
-        columns: NDArray[np.int64],
-        starts: NDArray[np.int64],
-        slots: NDArray[np.int64],
-        codes: NDArray[np.int16],
-        doubts: NDArray[np.int64],
-    ) -> None:
-        """Classes and doubts for masks ``first`` to ``last``, into ``codes`` (P, rows) and ``doubts`` (P, F)."""
-        _kernels().classify(
-            first,
-            last,
-            columns,
-            starts,
-            slots,
+    def gaussians(self) -> Gaussians:
+        """The tables as they are now, for a kernel."""
+        return Gaussians(
             self.rows,
             self.row_starts,
             self.sizes,
@@ -158,10 +172,9 @@ class GaussianTables:
             self.store[0],
             self.store[1],
             self.store[2],
+            self.magnitude,
             self.slack,
             self.slack_alone,
-            codes,
-            doubts,
         )
 
     def is_reliable(self, columns: IntArray, fold: int) -> bool:
@@ -170,13 +183,17 @@ class GaussianTables:
 
     def test_rows(self, columns: IntArray, fold: int) -> FloatArray:
         """The fold's test rows on these columns, as the model gets them."""
-        start, size = self.row_starts[fold], self.sizes[fold]
-        block = self.rows[start : start + size * self.variance.shape[1]].reshape(-1, size)
-        return np.ascontiguousarray(block[columns].T)
+        return np.ascontiguousarray(self.test_columns(fold)[columns].T)
 
-    def _widest(self, columns: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        widest = np.empty((len(starts) - 1, len(self.sizes)), dtype=np.int64)
-        _kernels().widest_columns(columns, starts, self.variance, widest)
+    def test_columns(self, fold: int) -> FloatArray:
+        """The fold's test rows, column by column, (n, rows)."""
+        start, size = self.row_starts[fold], self.sizes[fold]
+        return self.rows[start : start + size * self.variance.shape[1]].reshape(-1, size)
+
+    def widest(self, masks: Masks) -> NDArray[np.int64]:
+        """For each mask and fold, the column that sets the smoothing, or the one that stands for it, (P, F)."""
+        widest = np.empty((len(masks), len(self.sizes)), dtype=np.int64)
+        gaussian_kernels().widest_columns(masks, self.order, widest)
         return np.asarray(self.alike[np.arange(len(self.sizes)), widest])
 
     def _make_room(self, wanted: int) -> None:
@@ -184,6 +201,7 @@ class GaussianTables:
         if wanted > have:
             grown = np.empty((3, min(self.capacity, max(wanted, 2 * have)), *self.theta.shape[1:]))
             grown[:, :have] = self.store
+            self.magnitude = np.concatenate([self.magnitude, np.empty((grown.shape[1] - have, self.most_classes))])
             self.store = grown
 
     def _fill(self, fold: int, column: int) -> None:
@@ -193,23 +211,25 @@ class GaussianTables:
         self.store[0, self.used] = constant
         self.store[1, self.used] = 0.5 / v
         self.store[2, self.used] = self.mean_error[fold] ** 2 / v
+        self.magnitude[self.used] = np.where(np.isfinite(constant), np.abs(constant), 0.0).sum(axis=0)
         self.slot[fold, column] = self.used
         self.used += 1
 
 
-def _alike(variance: FloatArray) -> NDArray[np.int64]:
+def _alike(variance: FloatArray, order: NDArray[np.int64]) -> NDArray[np.int64]:
     """For each fold and column, the first column (by variance) of those that have the same variance up to rounding."""
     alike = np.empty(variance.shape, dtype=np.int64)
     for f, row in enumerate(variance):
         stands = -1
-        for column in np.argsort(-row, kind="stable"):
+        for column in order[f]:
             if stands < 0 or not row[column] >= row[stands] * (1 - _SAME_SMOOTHING):
                 stands = int(column)
             alike[f, column] = stands
     return alike
 
 
-def _kernels() -> Any:
+def gaussian_kernels() -> Any:
+    """The compiled kernels, or the same in NumPy where numba is not installed."""
     try:
         from subswarm.evaluation import gaussian_kernel as kernels
     except ImportError:

@@ -1,0 +1,148 @@
+"""Gaussian naive Bayes by products of masks and tables, compiled. Imported only where numba is installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from subswarm.evaluation.gaussian_kernel import add_constants, judge_fold, judge_row
+from subswarm.evaluation.gaussian_products import IMMENSE, LEVEL_ERROR, NOTHING
+
+__all__ = ["classify_by_products"]
+
+_UNIT = 2.0**-24
+_IMMENSE = np.float32(IMMENSE)
+
+
+@njit(nogil=True, cache=True)
+def classify_by_products(
+    first: int,
+    last: int,
+    block: int,
+    columns: Any,
+    starts: Any,
+    slots: Any,
+    g: Any,
+    masks: Any,
+    store: Any,
+    table_starts: Any,
+    codes: Any,
+    doubts: Any,
+) -> None:
+    """Classes and doubts as by `gaussian_kernel.classify`, for the pieces ``first`` to ``last``.
+
+    A piece is a fold and ``block`` masks, fold after fold. ``masks`` (P, n) are zeros and ones, ``table_starts`` (P, F)
+    says where in ``store`` the table of a mask and fold begins; negative: none.
+    """
+    P, n = masks.shape
+    blocks = (P + block - 1) // block
+    most = g.theta.shape[2]
+    terms: NDArray[np.float64] = np.empty((4, most))
+    sums: NDArray[np.float64] = np.empty((most + 5, g.sizes.max()))
+    gathered: NDArray[np.float32] = np.empty(block * n, dtype=np.float32)
+    results: NDArray[np.float32] = np.empty(block * most * g.sizes.max(), dtype=np.float32)
+    highs: NDArray[np.float32] = np.empty((3, g.sizes.max()), dtype=np.float32)
+    unsure: NDArray[np.bool_] = np.empty(g.sizes.max(), dtype=np.bool_)
+    members: NDArray[np.int64] = np.empty(block, dtype=np.int64)
+    waiting: NDArray[np.bool_] = np.empty(block, dtype=np.bool_)
+    for piece in range(first, last):
+        f, start = piece // blocks, (piece % blocks) * block
+        stop = min(start + block, P)
+        size, answer, C = g.sizes[f], g.sizes[:f].sum(), g.n_classes[f]
+        width = size if C == 2 else C * size
+        waiting[:] = True
+        for p in range(start, stop):
+            if not waiting[p - start]:
+                continue
+            table_start, count, total = table_starts[p, f], 0, 0
+            for q in range(p, stop):
+                if table_starts[q, f] == table_start:
+                    gathered[count * n : (count + 1) * n] = masks[q]
+                    total += starts[q + 1] - starts[q]
+                    members[count] = q
+                    waiting[q - start] = False
+                    count += 1
+            pays = table_start >= 0 and total > 0.2 * count * n + 2 * n
+            if pays:
+                A = gathered[: count * n].reshape(count, n)
+                B = store[table_start : table_start + n * width].reshape(n, width)
+                np.dot(A, B, results[: count * width].reshape(count, width))
+            for i in range(count):
+                q = members[i]
+                chosen, slot, answers = columns[starts[q] : starts[q + 1]], slots[q, f], codes[q, answer : answer + size]
+                add_constants(chosen, f, slot, g, terms)
+                if not pays or len(chosen) == 1:
+                    doubts[q, f] = judge_fold(chosen, f, slot, g, terms, sums, answers)
+                    continue
+                product = results[i * width : (i + 1) * width]
+                rate = (len(chosen) + 8) * _UNIT + LEVEL_ERROR
+                if C == 2:
+                    reach = store[table_start + n * width : table_start + (n + 1) * width]
+                    open_rows = _judge_difference(product, reach, len(chosen), 1.1 * rate, terms, unsure, answers)
+                else:
+                    open_rows = _judge_sums(product, C, size, len(chosen), 1.1 * rate, terms, highs, unsure, answers)
+                doubt = 0
+                if 4 * open_rows > size:
+                    doubt = judge_fold(chosen, f, slot, g, terms, sums, answers)
+                elif open_rows:
+                    for s in range(size):
+                        if unsure[s]:
+                            doubt += judge_row(chosen, f, s, slot, g, terms, answers)
+                doubts[q, f] = doubt
+
+
+@njit(nogil=True, cache=True)
+def _judge_difference(
+    product: Any, reach: Any, k: int, rate: float, terms: Any, unsure: Any, answers: Any
+) -> int:
+    """Classes from differences of squares, into ``answers``; which are ``unsure``, and how many."""
+    lead, base = terms[0, 1] - terms[0, 0], terms[1, 0] + terms[1, 1] + 2 * k * NOTHING
+    rate += terms[2, 0] + terms[2, 1]
+    count = 0
+    for s in range(len(product)):
+        margin = lead + product[s]
+        answers[s] = margin > 0.0
+        unsure[s] = not abs(margin) > base + rate * reach[s]
+        count += unsure[s]
+    return count
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def _judge_sums(
+    product: Any, C: int, size: int, k: int, rate: float, terms: Any, highs: Any, unsure: Any, answers: Any
+) -> int:
+    """Classes from sums of squares, into ``answers``; which are ``unsure``, and how many.
+
+    The class of the highest upper bound wins if its lower bound is above the next upper bound.
+    """
+    first, second, best = highs[0], highs[1], highs[2]
+    first[:size], second[:size], best[:size] = -np.inf, -np.inf, 0.0
+    spare, most = k * NOTHING, 0.0
+    for c in range(C):
+        rate = max(rate, _UNIT * 8 + terms[2, c])
+        most = max(most, abs(terms[0, c]))
+        spare = max(spare, k * NOTHING + terms[1, c])
+    spare += 8 * _UNIT * most
+    slope = np.float32(1.0 - rate)
+    for c in range(C):
+        quadratic, up = product[c * size : (c + 1) * size], np.float32(terms[0, c] + spare)
+        number = np.float32(c)
+        for s in range(size):
+            high = up - slope * quadratic[s]
+            leads = high > first[s]
+            lesser = first[s] if leads else high
+            second[s] = lesser if lesser > second[s] else second[s]
+            best[s] = number if leads else best[s]
+            first[s] = high if leads else first[s]
+    count = 0
+    for s in range(size):
+        winner = int(best[s])
+        total = product[winner * size + s]
+        floor = terms[0, winner] - spare - (1.0 + rate) * total
+        answers[s] = winner
+        unsure[s] = not (total < _IMMENSE and spare < np.inf and floor > second[s])
+        count += unsure[s]
+    return count

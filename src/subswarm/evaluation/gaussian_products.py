@@ -1,0 +1,151 @@
+"""Tables of Gaussian squares in float32: a swarm's sums are one product, masks x table, which decides most rows.
+
+Squares hardly depend on the smoothing unless a class's variance is tiny, so columns whose smoothings make no difference
+to speak of share a table (a *level*). The product errs by rounding and by the level's smoothing, both bounded relative
+to the sums (squares are positive); rows closer than that are summed anew in float64 by `gaussian_kernel`.
+
+A class that is constant in a column is the exception: its variance is the smoothing itself. There a square is either
+nothing or larger than anything else, and which of the two is all that matters, not how large (`IMMENSE`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subswarm.core.types import FloatArray
+from subswarm.evaluation.gaussian_tables import GaussianTables
+
+__all__ = ["IMMENSE", "LEVEL_ERROR", "NOTHING", "GaussianProducts", "product_kernel"]
+
+LEVEL_ERROR = 2.0**-20
+"""How much a square may differ, relatively, for a column's smoothing to belong to a level."""
+NOTHING = 1e-9
+"""Squares under this may differ by themselves."""
+IMMENSE = 1e6
+"""Sums from which on a class is beaten or left to float64."""
+_LARGEST = 1e25
+_WIDEST_LEVEL = 16.0
+_ASKED_ENOUGH = 4
+"""Making a table takes the time of a few subsets: it is made when so many subsets have asked for it."""
+
+
+@dataclass(eq=False)
+class GaussianProducts:
+    """Tables for the levels seen, in one array: for each column of the data a row of squares.
+
+    With two classes the table holds the difference of their squares (first less second), and one row more: the sum of
+    both over all columns, which bounds the rounding. Otherwise the squares of class after class.
+
+    Attributes
+    ----------
+    level : (F, n), the widest column of the level that a column's smoothing belongs to
+    lowest : (F, n), for the widest column of a level the least variance in it
+    start : (F, n), where the table of a level begins; -1 not made yet, -2 not to be made
+    """
+
+    tables: GaussianTables
+    room: int
+    level: NDArray[np.int64] = field(init=False)
+    lowest: FloatArray = field(init=False)
+    start: NDArray[np.int64] = field(init=False)
+    asked: NDArray[np.int64] = field(init=False)
+    store: NDArray[np.float32] = field(init=False)
+    used: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        tables = self.tables
+        self.level = np.empty(tables.variance.shape, dtype=np.int64)
+        self.lowest = tables.variance.copy()
+        self.asked = np.zeros(tables.variance.shape, dtype=np.int64)
+        self.start = np.full(tables.variance.shape, -1, dtype=np.int64)
+        self.store = np.empty(0, dtype=np.float32)
+        for f in range(len(tables.sizes)):
+            with np.errstate(all="ignore"):
+                self._set_levels(f)
+            if tables.n_classes[f] < 2 or 4 * self._entries(f) > self.room:
+                self.start[f] = -2
+
+    def starts_of(self, widest: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the tables for the widest columns (P, F) begin, negative where there is none; made here if worth it."""
+        folds = np.arange(widest.shape[1])
+        levels = self.level[folds, widest]
+        starts = self.start[folds, levels]
+        if (starts == -1).any():
+            np.add.at(self.asked, (np.broadcast_to(folds, levels.shape), levels), 1)
+            for f, column in np.argwhere((self.asked >= _ASKED_ENOUGH) & (self.start == -1)):
+                if 4 * (self.used + self._entries(f)) > self.room:
+                    self._forget()
+                    break
+                self._make(int(f), int(column))
+            starts = self.start[folds, levels]
+        return np.asarray(starts)
+
+    def _entries(self, fold: int) -> int:
+        """Numbers in a table of this fold."""
+        n, classes, size = self.level.shape[1], self.tables.n_classes[fold], self.tables.sizes[fold]
+        return int((n + 1) * size if classes == 2 else n * classes * size)
+
+    def _forget(self) -> None:
+        self.used = 0
+        self.asked[:] = 0
+        self.start[self.start >= 0] = -1
+
+    def _squares(self, fold: int, variance: float) -> tuple[FloatArray, FloatArray]:
+        """Half the squares over their variances, (n, C, rows), for a smoothing; and the variances, (n, C)."""
+        tables = self.tables
+        C = tables.n_classes[fold]
+        v = tables.class_variance[fold, :, :C] + tables.var_smoothing * variance
+        gaps = tables.test_columns(fold)[:, None, :] - tables.theta[fold, :, :C, None]
+        return gaps * gaps * (0.5 / v)[:, :, None], v
+
+    def _set_levels(self, fold: int) -> None:
+        spread, smoothing = self.tables.variance[fold], self.tables.var_smoothing
+        order = self.tables.order[fold]
+        squares, v = self._squares(fold, spread[order[0]])
+        inert = ((squares <= NOTHING) | (squares >= 4 * IMMENSE)).all(axis=2)
+        variances = v - smoothing * spread[order[0]]
+        least = np.min(variances, where=~inert & (variances >= 0), initial=np.inf)
+        top = order[0]
+        for column in order:
+            wide, narrow = spread[top], spread[column]
+            tame = smoothing * (wide - narrow) <= LEVEL_ERROR / 2 * (least + smoothing * narrow)
+            if not (tame and narrow * _WIDEST_LEVEL >= wide):
+                top = column
+            self.level[fold, column] = top
+            self.lowest[fold, top] = narrow
+
+    def _make(self, fold: int, column: int) -> None:
+        squares, v = self._squares(fold, self.tables.variance[fold, column])
+        change = self.tables.var_smoothing * (self.tables.variance[fold, column] - self.lowest[fold, column])
+        unsteady = ~(change <= LEVEL_ERROR * (v - change))[:, :, None] & (squares > NOTHING / _WIDEST_LEVEL)
+        if v.shape[1] == 2:
+            unknown = (unsteady | ~(squares < _LARGEST)).any(axis=(0, 1))
+            squares = np.where(squares < _LARGEST, squares, 0.0)
+            table = np.concatenate([squares[:, 0] - squares[:, 1], squares.sum(axis=(0, 1))[None]])
+            table[-1, unknown] = np.inf
+        else:
+            table = np.where(squares < _LARGEST, squares, _LARGEST)
+            if (unsteady & (squares < 2 * IMMENSE)).any():
+                self.start[fold, column] = -2
+                return
+        stop = self.used + table.size
+        if stop > len(self.store):
+            grown = np.empty(min(self.room // 4, max(stop, 2 * len(self.store))), dtype=np.float32)
+            grown[: self.used] = self.store[: self.used]
+            self.store = grown
+        self.store[self.used : stop] = table.ravel()
+        self.start[fold, column] = self.used
+        self.used = stop
+
+
+def product_kernel() -> Any:
+    """The compiled kernel for these tables; None where numba is not installed."""
+    try:
+        from subswarm.evaluation.gaussian_product_kernel import classify_by_products
+    except ImportError:
+        return None
+    return classify_by_products
