@@ -102,12 +102,10 @@ class GaussianNBEngine(FastEngine):
             classify = partial(_run, gaussian_kernels().classify, (columns, starts, slots, gaussians, codes, doubts))
             spread(classify, len(masks), threads)
             return
-        table_starts = self._products.starts_of(widest)
-        classify = partial(
-            _run,
-            product_kernel(),
-            (_BLOCK, columns, starts, slots, gaussians, masks.astype(np.float32), self._products.store, table_starts, codes, doubts),
-        )
+        products = self._products
+        table_starts, stretch = products.starts_of(widest)
+        arguments = (columns, starts, slots, gaussians, masks.astype(np.float32), products.store, table_starts, stretch)
+        classify = partial(_run, product_kernel(), (_BLOCK, *arguments, products.paired, codes, doubts))
         spread(classify, self._data.n_folds * -(-len(masks) // _BLOCK), threads, blas=True)
 
     def assembled(self, columns: IntArray, fold: int) -> tuple[Any, FloatArray]:

@@ -9,12 +9,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from subswarm.evaluation.gaussian_kernel import add_constants, judge_fold, judge_row
-from subswarm.evaluation.gaussian_products import IMMENSE, LEVEL_ERROR, NOTHING
+from subswarm.evaluation.gaussian_products import IMMENSE, LARGEST, LEVEL_ERROR, NOTHING
 
 __all__ = ["classify_by_products"]
 
 _UNIT = 2.0**-24
-_IMMENSE = np.float32(IMMENSE)
+_IMMENSE, _LARGEST = np.float32(IMMENSE), np.float32(LARGEST)
+_WIDE, _DENSE, _DENSE_WIDE = 256, 0.3, 0.6
+"""Where masks are fuller than this share, the product is quicker than adding up the selected rows."""
 
 
 @njit(nogil=True, cache=True)
@@ -29,13 +31,16 @@ def classify_by_products(
     masks: Any,
     store: Any,
     table_starts: Any,
+    stretch: Any,
+    paired: Any,
     codes: Any,
     doubts: Any,
 ) -> None:
     """Classes and doubts as by `gaussian_kernel.classify`, for the pieces ``first`` to ``last``.
 
     A piece is a fold and ``block`` masks, fold after fold. ``masks`` (P, n) are zeros and ones, ``table_starts`` (P, F)
-    says where in ``store`` the table of a mask and fold begins; negative: none.
+    says where in ``store`` the table of a mask and fold begins (negative: none), ``stretch`` (P, F) how much larger than in
+    the table a square can be at most, ``paired`` (F,) whether a fold's tables hold differences.
     """
     P, n = masks.shape
     blocks = (P + block - 1) // block
@@ -52,7 +57,7 @@ def classify_by_products(
         f, start = piece // blocks, (piece % blocks) * block
         stop = min(start + block, P)
         size, answer, C = g.sizes[f], g.sizes[:f].sum(), g.n_classes[f]
-        width = size if C == 2 else C * size
+        width = size if paired[f] else C * size
         waiting[:] = True
         for p in range(start, stop):
             if not waiting[p - start]:
@@ -65,25 +70,30 @@ def classify_by_products(
                     members[count] = q
                     waiting[q - start] = False
                     count += 1
-            pays = table_start >= 0 and total > 0.2 * count * n + 2 * n
-            if pays:
-                A = gathered[: count * n].reshape(count, n)
-                B = store[table_start : table_start + n * width].reshape(n, width)
-                np.dot(A, B, results[: count * width].reshape(count, width))
+            if table_start >= 0:
+                table = store[table_start : table_start + n * width].reshape(n, width)
+                found = results[: count * width].reshape(count, width)
+                if total > (_DENSE_WIDE if width >= _WIDE else _DENSE) * count * n and count > 1:
+                    np.dot(gathered[: count * n].reshape(count, n), table, found)
+                else:
+                    for i in range(count):
+                        _add_rows(columns[starts[members[i]] : starts[members[i] + 1]], table, found[i])
             for i in range(count):
                 q = members[i]
                 chosen, slot, answers = columns[starts[q] : starts[q + 1]], slots[q, f], codes[q, answer : answer + size]
                 add_constants(chosen, f, slot, g, terms)
-                if not pays or len(chosen) == 1:
+                if table_start < 0 or len(chosen) == 1:
                     doubts[q, f] = judge_fold(chosen, f, slot, g, terms, sums, answers)
                     continue
                 product = results[i * width : (i + 1) * width]
                 rate = (len(chosen) + 8) * _UNIT + LEVEL_ERROR
-                if C == 2:
+                if paired[f]:
                     reach = store[table_start + n * width : table_start + (n + 1) * width]
                     open_rows = _judge_difference(product, reach, len(chosen), 1.1 * rate, terms, unsure, answers)
                 else:
-                    open_rows = _judge_sums(product, C, size, len(chosen), 1.1 * rate, terms, highs, unsure, answers)
+                    open_rows = _judge_sums(
+                        product, C, size, len(chosen), 1.1 * rate, stretch[q, f], terms, highs, unsure, answers
+                    )
                 doubt = 0
                 if 4 * open_rows > size:
                     doubt = judge_fold(chosen, f, slot, g, terms, sums, answers)
@@ -92,6 +102,23 @@ def classify_by_products(
                         if unsure[s]:
                             doubt += judge_row(chosen, f, s, slot, g, terms, answers)
                 doubts[q, f] = doubt
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def _add_rows(chosen: Any, table: Any, total: Any) -> None:
+    """The sum of the chosen rows of a table, eight at a time."""
+    total[:] = 0.0
+    i = 0
+    while i + 8 <= len(chosen):
+        a, b, c, d = table[chosen[i]], table[chosen[i + 1]], table[chosen[i + 2]], table[chosen[i + 3]]
+        e, f, g, h = table[chosen[i + 4]], table[chosen[i + 5]], table[chosen[i + 6]], table[chosen[i + 7]]
+        for s in range(len(total)):
+            total[s] += ((a[s] + b[s]) + (c[s] + d[s])) + ((e[s] + f[s]) + (g[s] + h[s]))
+        i += 8
+    for j in chosen[i:]:
+        row = table[j]
+        for s in range(len(total)):
+            total[s] += row[s]
 
 
 @njit(nogil=True, cache=True)
@@ -112,7 +139,16 @@ def _judge_difference(
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
 def _judge_sums(
-    product: Any, C: int, size: int, k: int, rate: float, terms: Any, highs: Any, unsure: Any, answers: Any
+    product: Any,
+    C: int,
+    size: int,
+    k: int,
+    rate: float,
+    stretch: float,
+    terms: Any,
+    highs: Any,
+    unsure: Any,
+    answers: Any,
 ) -> int:
     """Classes from sums of squares, into ``answers``; which are ``unsure``, and how many.
 
@@ -141,8 +177,8 @@ def _judge_sums(
     for s in range(size):
         winner = int(best[s])
         total = product[winner * size + s]
-        floor = terms[0, winner] - spare - (1.0 + rate) * total
+        floor = terms[0, winner] - spare - (1.0 + rate) * (total if total < _IMMENSE else stretch * total)
         answers[s] = winner
-        unsure[s] = not (total < _IMMENSE and spare < np.inf and floor > second[s])
+        unsure[s] = not (total < _LARGEST and spare < np.inf and floor > second[s])
         count += unsure[s]
     return count

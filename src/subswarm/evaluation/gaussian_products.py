@@ -19,15 +19,18 @@ from numpy.typing import NDArray
 from subswarm.core.types import FloatArray
 from subswarm.evaluation.gaussian_tables import GaussianTables
 
-__all__ = ["IMMENSE", "LEVEL_ERROR", "NOTHING", "GaussianProducts", "product_kernel"]
+__all__ = ["IMMENSE", "LARGEST", "LEVEL_ERROR", "NOTHING", "GaussianProducts", "product_kernel"]
 
 LEVEL_ERROR = 2.0**-20
 """How much a square may differ, relatively, for a column's smoothing to belong to a level."""
 NOTHING = 1e-9
 """Squares under this may differ by themselves."""
 IMMENSE = 1e6
+"""Sums from which on squares of classes without variance may be among them, which do depend on the smoothing."""
+LARGEST = 1e25
 """Sums from which on a class is beaten or left to float64."""
-_LARGEST = 1e25
+_OPEN_ENOUGH = 0.02
+"""The share of rows left open by differences of squares from which the squares of both classes are kept instead."""
 _WIDEST_LEVEL = 16.0
 _ASKED_ENOUGH = 4
 """Making a table takes the time of a few subsets: it is made when so many subsets have asked for it."""
@@ -37,13 +40,15 @@ _ASKED_ENOUGH = 4
 class GaussianProducts:
     """Tables for the levels seen, in one array: for each column of the data a row of squares.
 
-    With two classes the table holds the difference of their squares (first less second), and one row more: the sum of
-    both over all columns, which bounds the rounding. Otherwise the squares of class after class.
+    With two classes a table holds the difference of their squares (first less second), and one row more: the sum of
+    both over all columns, which bounds the rounding. With more, or where that leaves too many rows open, it holds the
+    squares of class after class.
 
     Attributes
     ----------
     level : (F, n), the widest column of the level that a column's smoothing belongs to
     lowest : (F, n), for the widest column of a level the least variance in it
+    paired : (F,), whether the fold's tables hold differences
     start : (F, n), where the table of a level begins; -1 not made yet, -2 not to be made
     """
 
@@ -51,6 +56,7 @@ class GaussianProducts:
     room: int
     level: NDArray[np.int64] = field(init=False)
     lowest: FloatArray = field(init=False)
+    paired: NDArray[np.bool_] = field(init=False)
     start: NDArray[np.int64] = field(init=False)
     asked: NDArray[np.int64] = field(init=False)
     store: NDArray[np.float32] = field(init=False)
@@ -60,6 +66,7 @@ class GaussianProducts:
         tables = self.tables
         self.level = np.empty(tables.variance.shape, dtype=np.int64)
         self.lowest = tables.variance.copy()
+        self.paired = tables.n_classes == 2
         self.asked = np.zeros(tables.variance.shape, dtype=np.int64)
         self.start = np.full(tables.variance.shape, -1, dtype=np.int64)
         self.store = np.empty(0, dtype=np.float32)
@@ -69,8 +76,11 @@ class GaussianProducts:
             if tables.n_classes[f] < 2 or 4 * self._entries(f) > self.room:
                 self.start[f] = -2
 
-    def starts_of(self, widest: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where the tables for the widest columns (P, F) begin, negative where there is none; made here if worth it."""
+    def starts_of(self, widest: NDArray[np.int64]) -> tuple[NDArray[np.int64], FloatArray]:
+        """Where the tables for the widest columns (P, F) begin, negative where there is none; made here if worth it.
+
+        And how much larger than in the table a square can be at most: the ratio of the smoothings.
+        """
         folds = np.arange(widest.shape[1])
         levels = self.level[folds, widest]
         starts = self.start[folds, levels]
@@ -82,12 +92,13 @@ class GaussianProducts:
                     break
                 self._make(int(f), int(column))
             starts = self.start[folds, levels]
-        return np.asarray(starts)
+        variance = self.tables.variance
+        return np.asarray(starts), np.asarray(1.0001 * variance[folds, levels] / variance[folds, widest])
 
     def _entries(self, fold: int) -> int:
         """Numbers in a table of this fold."""
         n, classes, size = self.level.shape[1], self.tables.n_classes[fold], self.tables.sizes[fold]
-        return int((n + 1) * size if classes == 2 else n * classes * size)
+        return int((n + 1) * size if self.paired[fold] else n * classes * size)
 
     def _forget(self) -> None:
         self.used = 0
@@ -107,6 +118,9 @@ class GaussianProducts:
         order = self.tables.order[fold]
         squares, v = self._squares(fold, spread[order[0]])
         inert = ((squares <= NOTHING) | (squares >= 4 * IMMENSE)).all(axis=2)
+        if self.paired[fold]:
+            immense = ((squares >= 4 * IMMENSE) & inert[:, :, None]).any(axis=(0, 1))
+            self.paired[fold] = immense.mean() <= _OPEN_ENOUGH
         variances = v - smoothing * spread[order[0]]
         least = np.min(variances, where=~inert & (variances >= 0), initial=np.inf)
         top = order[0]
@@ -122,13 +136,13 @@ class GaussianProducts:
         squares, v = self._squares(fold, self.tables.variance[fold, column])
         change = self.tables.var_smoothing * (self.tables.variance[fold, column] - self.lowest[fold, column])
         unsteady = ~(change <= LEVEL_ERROR * (v - change))[:, :, None] & (squares > NOTHING / _WIDEST_LEVEL)
-        if v.shape[1] == 2:
-            unknown = (unsteady | ~(squares < _LARGEST)).any(axis=(0, 1))
-            squares = np.where(squares < _LARGEST, squares, 0.0)
+        if self.paired[fold]:
+            unknown = (unsteady | ~(squares < LARGEST)).any(axis=(0, 1))
+            squares = np.where(squares < LARGEST, squares, 0.0)
             table = np.concatenate([squares[:, 0] - squares[:, 1], squares.sum(axis=(0, 1))[None]])
             table[-1, unknown] = np.inf
         else:
-            table = np.where(squares < _LARGEST, squares, _LARGEST)
+            table = np.where(squares < LARGEST, squares, LARGEST)
             if (unsteady & (squares < 2 * IMMENSE)).any():
                 self.start[fold, column] = -2
                 return
