@@ -21,11 +21,19 @@ def classify(first: int, last: int, columns: Any, starts: Any, table: Any, start
     for p in range(first, last):
         for c in range(C):
             totals[c] = start_values[c]
-        for i in range(starts[p], starts[p + 1]):
-            block = table[columns[i]]
+        i, stop = starts[p], starts[p + 1]
+        while i + 4 <= stop:
+            first_four = table[columns[i]], table[columns[i + 1]], table[columns[i + 2]], table[columns[i + 3]]
             for c in range(C):
+                w, x, y, z, total = first_four[0][c], first_four[1][c], first_four[2][c], first_four[3][c], totals[c]
                 for s in range(size):
-                    totals[c, s] += block[c, s]
+                    total[s] = (((total[s] + w[s]) + x[s]) + y[s]) + z[s]
+            i += 4
+        for j in columns[i:stop]:
+            for c in range(C):
+                row, total = table[j, c], totals[c]
+                for s in range(size):
+                    total[s] += row[s]
         for s in range(size):
             best = 0
             for c in range(1, C):

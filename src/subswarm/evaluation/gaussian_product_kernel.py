@@ -80,7 +80,11 @@ def classify_by_products(
                         _add_rows(columns[starts[members[i]] : starts[members[i] + 1]], table, found[i])
             for i in range(count):
                 q = members[i]
-                chosen, slot, answers = columns[starts[q] : starts[q + 1]], slots[q, f], codes[q, answer : answer + size]
+                chosen, slot, answers = (
+                    columns[starts[q] : starts[q + 1]],
+                    slots[q, f],
+                    codes[q, answer : answer + size],
+                )
                 add_constants(chosen, f, slot, g, terms)
                 if table_start < 0 or len(chosen) == 1:
                     doubts[q, f] = judge_fold(chosen, f, slot, g, terms, sums, answers)
@@ -122,9 +126,7 @@ def _add_rows(chosen: Any, table: Any, total: Any) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _judge_difference(
-    product: Any, reach: Any, k: int, rate: float, terms: Any, unsure: Any, answers: Any
-) -> int:
+def _judge_difference(product: Any, reach: Any, k: int, rate: float, terms: Any, unsure: Any, answers: Any) -> int:
     """Classes from differences of squares, into ``answers``; which are ``unsure``, and how many."""
     lead, base = terms[0, 1] - terms[0, 0], terms[1, 0] + terms[1, 1] + 2 * k * NOTHING
     rate += terms[2, 0] + terms[2, 1]

@@ -34,6 +34,8 @@ _OPEN_ENOUGH = 0.02
 _WIDEST_LEVEL = 16.0
 _ASKED_ENOUGH = 4
 """Making a table takes the time of a few subsets: it is made when so many subsets have asked for it."""
+_BYTES_TO_MAKE_ONE = 32
+"""Memory needed to make a table, for each of its entries."""
 
 
 @dataclass(eq=False)
@@ -46,6 +48,7 @@ class GaussianProducts:
 
     Attributes
     ----------
+    room : bytes the tables may take; as many again are needed while one is made
     level : (F, n), the widest column of the level that a column's smoothing belongs to
     lowest : (F, n), for the widest column of a level the least variance in it
     paired : (F,), whether the fold's tables hold differences
@@ -70,11 +73,13 @@ class GaussianProducts:
         self.asked = np.zeros(tables.variance.shape, dtype=np.int64)
         self.start = np.full(tables.variance.shape, -1, dtype=np.int64)
         self.store = np.empty(0, dtype=np.float32)
-        for f in range(len(tables.sizes)):
-            with np.errstate(all="ignore"):
-                self._set_levels(f)
-            if tables.n_classes[f] < 2 or 4 * self._entries(f) > self.room:
+        for f, (size, classes) in enumerate(zip(tables.sizes, tables.n_classes, strict=True)):
+            if classes < 2 or _BYTES_TO_MAKE_ONE * size * classes * self.level.shape[1] > self.room:
+                self.level[f] = np.arange(self.level.shape[1])
                 self.start[f] = -2
+            else:
+                with np.errstate(all="ignore"):
+                    self._set_levels(f)
 
     def starts_of(self, widest: NDArray[np.int64]) -> tuple[NDArray[np.int64], FloatArray]:
         """Where the tables for the widest columns (P, F) begin, negative where there is none; made here if worth it.

@@ -91,7 +91,7 @@ class GaussianTables:
 
     @classmethod
     def of(cls, data: FoldedData, scaler: Any, model: Any, classes: FoldClasses, max_bytes: int) -> GaussianTables:
-        """The tables of a model on the folds' rows; ``max_bytes`` bounds what is kept for the smoothings."""
+        """The tables of a model on the folds' rows; a quarter of ``max_bytes`` is for the smoothings."""
         F, n = data.n_folds, data.n_features
         C = max(len(known) for known in classes.classes)
         theta, variances, mean_error = np.zeros((3, F, n, C))
@@ -131,7 +131,7 @@ class GaussianTables:
             alike=_alike(variance, order),
             slack=16 * _EPS + 2 * _SAME_SMOOTHING,
             slack_alone=(len(data.X) + 32) * _EPS + 2 * _SAME_SMOOTHING,
-            capacity=max(F, max_bytes // slot_bytes),
+            capacity=max(F, max_bytes // 4 // slot_bytes),
         )
 
     @property
