@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from engine_oracle import UCI, fast, folded, true_losses
-from subswarm.evaluation.engine import engine_for
+from subswarm.evaluation.gaussian_products import GaussianProducts
 
 pytest.importorskip("numba")
 ASKED = 5
@@ -26,8 +26,15 @@ def random_masks(n: int, share: float, count: int = 8, seed: int = 0):
     return masks
 
 
+def with_tables(model, data, *, max_bytes=1 << 30):
+    """The engine, with tables whether they pay or not."""
+    engine = fast(model, data, max_bytes=max_bytes)
+    engine._products = GaussianProducts(engine._tables, max_bytes // 4)
+    return engine
+
+
 def assert_answers_are_scikit_learns(model, data, masks, **options):
-    engine = engine_for(model, data, engine="fast", **options)
+    engine = with_tables(model, data, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = true_losses(model, data, masks)
@@ -54,7 +61,7 @@ def test_losses_of_swarms_equal_scikit_learns_on_every_data_set(uci, name, scale
 def test_products_decide_nearly_every_row_alone(uci):
     table = uci("sonar")
     data = folded(GaussianNB(), StandardScaler().fit_transform(table.X), table.y)
-    engine, masks = fast(GaussianNB(), data), random_masks(data.n_features, 0.5, 30)
+    engine, masks = with_tables(GaussianNB(), data), random_masks(data.n_features, 0.5, 30)
     engine.fold_losses(masks)
     starts, _ = engine._products.starts_of(engine._tables.widest(masks))
     assert (starts >= 0).all()

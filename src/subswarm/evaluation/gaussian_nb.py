@@ -35,7 +35,11 @@ _PROBABILITY_SCORERS = frozenset(
     {"average_precision", "neg_brier_score", "neg_log_loss", "roc_auc", "roc_auc_ovo", "roc_auc_ovr"}
 )
 _WORTH_THREADS = 2_000_000
-"""Sums of squares in a batch (about 0.3 ms of work) from which starting threads pays; tables are five times as fast."""
+"""Squares to be summed in a batch (about 0.3 ms of work) from which starting threads pays."""
+_WORTH_THREADS_WITH_TABLES = 20_000_000
+"""The same where all sums come from tables: about 1.5 ms, since threads also share the cache."""
+_WORTH_TABLES = 30_000
+"""Squares in a table of all folds from which it pays to keep one."""
 
 _RESULTS = 1 << 18
 """Sums (float32) that one product makes at most."""
@@ -53,7 +57,9 @@ class GaussianNBEngine(FastEngine):
         self._model = recipe.model
         self._classes = FoldClasses.of(data)
         self._tables = GaussianTables.of(data, recipe.scaler, recipe.model, self._classes, max_bytes)
-        self._products = None if product_kernel() is None else GaussianProducts(self._tables, max_bytes // 4)
+        self._products = None
+        if product_kernel() is not None and data.X.size * self._tables.most_classes >= _WORTH_TABLES:
+            self._products = GaussianProducts(self._tables, max_bytes // 4)
         self._threads = n_threads(n_jobs)
         self.rechecked = 0
 
@@ -107,7 +113,8 @@ class GaussianNBEngine(FastEngine):
             return
         products = self._products
         table_starts, stretch = products.starts_of(widest)
-        threads = self._threads if work > (_WORTH_THREADS if (table_starts < 0).any() else 5 * _WORTH_THREADS) else 1
+        enough = _WORTH_THREADS if (table_starts < 0).any() else _WORTH_THREADS_WITH_TABLES
+        threads = self._threads if work > enough else 1
         block = self._block(len(masks), threads)
         arguments = (columns, starts, slots, gaussians, masks.astype(np.float32), products.store, table_starts, stretch)
         classify = partial(_run, product_kernel(), (block, *arguments, products.paired, codes, doubts))

@@ -38,9 +38,9 @@ def classify_by_products(
 ) -> None:
     """Classes and doubts as by `gaussian_kernel.classify`, for the pieces ``first`` to ``last``.
 
-    A piece is a fold and ``block`` masks, fold after fold. ``masks`` (P, n) are zeros and ones, ``table_starts`` (P, F)
-    says where in ``store`` the table of a mask and fold begins (negative: none), ``stretch`` (P, F) how much larger than in
-    the table a square can be at most, ``paired`` (F,) whether a fold's tables hold differences.
+    A piece is a fold and ``block`` masks, fold after fold. ``masks`` (P, n) are zeros and ones. Where in ``store`` the
+    table of a mask and fold begins is in ``table_starts`` (P, F), negative where there is none; how much larger than in
+    the table a square can be at most in ``stretch`` (P, F); whether a fold's tables are differences in ``paired`` (F,).
     """
     P, n = masks.shape
     blocks = (P + block - 1) // block

@@ -73,9 +73,10 @@ class GaussianProducts:
         self.asked = np.zeros(tables.variance.shape, dtype=np.int64)
         self.start = np.full(tables.variance.shape, -1, dtype=np.int64)
         self.store = np.empty(0, dtype=np.float32)
+        n = tables.variance.shape[1]
         for f, (size, classes) in enumerate(zip(tables.sizes, tables.n_classes, strict=True)):
-            if classes < 2 or _BYTES_TO_MAKE_ONE * size * classes * self.level.shape[1] > self.room:
-                self.level[f] = np.arange(self.level.shape[1])
+            if classes < 2 or _BYTES_TO_MAKE_ONE * size * classes * n > self.room:
+                self.level[f] = np.arange(n)
                 self.start[f] = -2
             else:
                 with np.errstate(all="ignore"):
@@ -122,7 +123,7 @@ class GaussianProducts:
         spread, smoothing = self.tables.variance[fold], self.tables.var_smoothing
         order = self.tables.order[fold]
         squares, v = self._squares(fold, spread[order[0]])
-        inert = ((squares <= NOTHING) | (squares >= 4 * IMMENSE)).all(axis=2)
+        inert = np.asarray(((squares <= NOTHING) | (squares >= 4 * IMMENSE)).all(axis=2))
         if self.paired[fold]:
             immense = ((squares >= 4 * IMMENSE) & inert[:, :, None]).any(axis=(0, 1))
             self.paired[fold] = immense.mean() <= _OPEN_ENOUGH
@@ -140,7 +141,8 @@ class GaussianProducts:
     def _make(self, fold: int, column: int) -> None:
         squares, v = self._squares(fold, self.tables.variance[fold, column])
         change = self.tables.var_smoothing * (self.tables.variance[fold, column] - self.lowest[fold, column])
-        unsteady = ~(change <= LEVEL_ERROR * (v - change))[:, :, None] & (squares > NOTHING / _WIDEST_LEVEL)
+        follows: NDArray[np.bool_] = np.asarray(change > LEVEL_ERROR * (v - change)) | np.isnan(v)
+        unsteady = follows[:, :, None] & (squares > NOTHING / _WIDEST_LEVEL)
         if self.paired[fold]:
             unknown = (unsteady | ~(squares < LARGEST)).any(axis=(0, 1))
             squares = np.where(squares < LARGEST, squares, 0.0)
