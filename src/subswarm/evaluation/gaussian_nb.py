@@ -24,7 +24,7 @@ from subswarm.core.types import FloatArray, IntArray, Masks
 from subswarm.evaluation.answers import LABEL_SCORERS, Answers
 from subswarm.evaluation.fast_engine import FastEngine, FoldClasses, codes_of, column_lists
 from subswarm.evaluation.folds import FoldedData
-from subswarm.evaluation.gaussian_products import GaussianProducts, product_kernel
+from subswarm.evaluation.gaussian_products import GaussianProducts, product_kernels
 from subswarm.evaluation.gaussian_tables import GaussianTables, gaussian_kernels
 from subswarm.evaluation.recipe import class_codes, recipe_for, standard_scorer
 from subswarm.evaluation.threads import n_threads, spread
@@ -58,7 +58,7 @@ class GaussianNBEngine(FastEngine):
         self._classes = FoldClasses.of(data)
         self._tables = GaussianTables.of(data, recipe.scaler, recipe.model, self._classes, max_bytes)
         self._products = None
-        if product_kernel() is not None and data.X.size * self._tables.most_classes >= _WORTH_TABLES:
+        if product_kernels() is not None and data.X.size * self._tables.most_classes >= _WORTH_TABLES:
             self._products = GaussianProducts(self._tables, max_bytes // 4)
         self._threads = n_threads(n_jobs)
         self.rechecked = 0
@@ -117,7 +117,9 @@ class GaussianNBEngine(FastEngine):
         threads = self._threads if work > enough else 1
         block = self._block(len(masks), threads)
         arguments = (columns, starts, slots, gaussians, masks.astype(np.float32), products.store, table_starts, stretch)
-        classify = partial(_run, product_kernel(), (block, *arguments, products.paired, codes, doubts))
+        classify = partial(
+            _run, product_kernels().classify_by_products, (block, *arguments, products.paired, codes, doubts)
+        )
         spread(classify, self._data.n_folds * -(-len(masks) // block), threads, blas=True)
 
     def _block(self, n_masks: int, threads: int) -> int:

@@ -9,14 +9,54 @@ from numba import njit
 from numpy.typing import NDArray
 
 from subswarm.evaluation.gaussian_kernel import add_constants, judge_fold, judge_row
-from subswarm.evaluation.gaussian_products import IMMENSE, LARGEST, LEVEL_ERROR, NOTHING
+from subswarm.evaluation.gaussian_products import IMMENSE, LARGEST, LEVEL_ERROR, NOTHING, WIDEST_LEVEL
 
-__all__ = ["classify_by_products"]
+__all__ = ["classify_by_products", "fill_differences", "fill_squares"]
 
 _UNIT = 2.0**-24
 _IMMENSE, _LARGEST = np.float32(IMMENSE), np.float32(LARGEST)
 _WIDE, _DENSE, _DENSE_WIDE = 256, 0.3, 0.6
 """Where masks are fuller than this share, the product is quicker than adding up the selected rows."""
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def fill_differences(rows: Any, theta: Any, v: Any, follows: Any, table: Any) -> bool:
+    """The squares of two classes, first less second, of a fold's test rows (n, rows); in the last row their sums.
+
+    Given are the means, the variances, and whether a square follows the smoothing more than a level allows, all (n, C).
+    Where such a square is more than nothing, the row's sum is infinite.
+    """
+    n, size = rows.shape
+    reach: NDArray[np.float64] = np.zeros(size)
+    for j in range(n):
+        mean, mean2, weight, weight2 = theta[j, 0], theta[j, 1], 0.5 / v[j, 0], 0.5 / v[j, 1]
+        least = NOTHING / WIDEST_LEVEL if follows[j, 0] else LARGEST
+        least2 = NOTHING / WIDEST_LEVEL if follows[j, 1] else LARGEST
+        for s in range(size):
+            gap, gap2 = rows[j, s] - mean, rows[j, s] - mean2
+            square, square2 = weight * (gap * gap), weight2 * (gap2 * gap2)
+            known = square < least and square2 < least2
+            table[j * size + s] = square - square2 if known else 0.0
+            reach[s] += square + square2 if known else np.inf
+    table[n * size :] = reach
+    return True
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def fill_squares(rows: Any, theta: Any, v: Any, follows: Any, table: Any) -> bool:
+    """The squares of class after class; False where one follows the smoothing and is neither nothing nor immense."""
+    n, size = rows.shape
+    C, usable = v.shape[1], True
+    for j in range(n):
+        for c in range(C):
+            mean, weight, start = theta[j, c], 0.5 / v[j, c], (j * C + c) * size
+            least = NOTHING / WIDEST_LEVEL if follows[j, c] else LARGEST
+            for s in range(size):
+                gap = rows[j, s] - mean
+                square = weight * (gap * gap)
+                usable &= square < least or not square < 2 * IMMENSE
+                table[start + s] = square if square < LARGEST else LARGEST
+    return usable
 
 
 @njit(nogil=True, cache=True)
@@ -80,11 +120,8 @@ def classify_by_products(
                         _add_rows(columns[starts[members[i]] : starts[members[i] + 1]], table, found[i])
             for i in range(count):
                 q = members[i]
-                chosen, slot, answers = (
-                    columns[starts[q] : starts[q + 1]],
-                    slots[q, f],
-                    codes[q, answer : answer + size],
-                )
+                chosen, slot = columns[starts[q] : starts[q + 1]], slots[q, f]
+                answers = codes[q, answer : answer + size]
                 add_constants(chosen, f, slot, g, terms)
                 if table_start < 0 or len(chosen) == 1:
                     doubts[q, f] = judge_fold(chosen, f, slot, g, terms, sums, answers)
@@ -158,12 +195,12 @@ def _judge_sums(
     """
     first, second, best = highs[0], highs[1], highs[2]
     first[:size], second[:size], best[:size] = -np.inf, -np.inf, 0.0
-    spare, most = k * NOTHING, 0.0
+    spare, most, steepest = 0.0, 0.0, 0.0
     for c in range(C):
-        rate = max(rate, _UNIT * 8 + terms[2, c])
-        most = max(most, abs(terms[0, c]))
-        spare = max(spare, k * NOTHING + terms[1, c])
-    spare += 8 * _UNIT * most
+        spare, most = max(spare, terms[1, c]), max(most, abs(terms[0, c]))
+        steepest = max(steepest, terms[2, c])
+    spare += k * NOTHING + 8 * _UNIT * most
+    rate += 8 * _UNIT + steepest
     slope = np.float32(1.0 - rate)
     for c in range(C):
         quadratic, up = product[c * size : (c + 1) * size], np.float32(terms[0, c] + spare)

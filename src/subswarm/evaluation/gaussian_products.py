@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from subswarm.core.types import FloatArray
 from subswarm.evaluation.gaussian_tables import GaussianTables
 
-__all__ = ["IMMENSE", "LARGEST", "LEVEL_ERROR", "NOTHING", "GaussianProducts", "product_kernel"]
+__all__ = ["IMMENSE", "LARGEST", "LEVEL_ERROR", "NOTHING", "WIDEST_LEVEL", "GaussianProducts", "product_kernels"]
 
 LEVEL_ERROR = 2.0**-20
 """How much a square may differ, relatively, for a column's smoothing to belong to a level."""
@@ -31,9 +31,10 @@ LARGEST = 1e25
 """Sums from which on a class is beaten or left to float64."""
 _OPEN_ENOUGH = 0.02
 """The share of rows left open by differences of squares from which the squares of both classes are kept instead."""
-_WIDEST_LEVEL = 16.0
-_ASKED_ENOUGH = 4
-"""Making a table takes the time of a few subsets: it is made when so many subsets have asked for it."""
+WIDEST_LEVEL = 16.0
+"""The largest ratio of two smoothings in a level."""
+_ASKED_ENOUGH = 16
+"""Making a table takes the time that it saves so many subsets; it is made when so many have asked for it."""
 _BYTES_TO_MAKE_ONE = 32
 """Memory needed to make a table, for each of its entries."""
 
@@ -133,40 +134,35 @@ class GaussianProducts:
         for column in order:
             wide, narrow = spread[top], spread[column]
             tame = smoothing * (wide - narrow) <= LEVEL_ERROR / 2 * (least + smoothing * narrow)
-            if not (tame and narrow * _WIDEST_LEVEL >= wide):
+            if not (tame and narrow * WIDEST_LEVEL >= wide):
                 top = column
             self.level[fold, column] = top
             self.lowest[fold, top] = narrow
 
     def _make(self, fold: int, column: int) -> None:
-        squares, v = self._squares(fold, self.tables.variance[fold, column])
-        change = self.tables.var_smoothing * (self.tables.variance[fold, column] - self.lowest[fold, column])
-        follows: NDArray[np.bool_] = np.asarray(change > LEVEL_ERROR * (v - change)) | np.isnan(v)
-        unsteady = follows[:, :, None] & (squares > NOTHING / _WIDEST_LEVEL)
-        if self.paired[fold]:
-            unknown = (unsteady | ~(squares < LARGEST)).any(axis=(0, 1))
-            squares = np.where(squares < LARGEST, squares, 0.0)
-            table = np.concatenate([squares[:, 0] - squares[:, 1], squares.sum(axis=(0, 1))[None]])
-            table[-1, unknown] = np.inf
-        else:
-            table = np.where(squares < LARGEST, squares, LARGEST)
-            if (unsteady & (squares < 2 * IMMENSE)).any():
-                self.start[fold, column] = -2
-                return
-        stop = self.used + table.size
+        tables, stop = self.tables, self.used + self._entries(fold)
         if stop > len(self.store):
             grown = np.empty(min(self.room // 4, max(stop, 2 * len(self.store))), dtype=np.float32)
             grown[: self.used] = self.store[: self.used]
             self.store = grown
-        self.store[self.used : stop] = table.ravel()
-        self.start[fold, column] = self.used
-        self.used = stop
+        wide, narrow = (
+            tables.var_smoothing * tables.variance[fold, column],
+            tables.var_smoothing * self.lowest[fold, column],
+        )
+        v = tables.class_variance[fold, :, : tables.n_classes[fold]] + wide
+        follows = ~(wide - narrow <= LEVEL_ERROR * (v - (wide - narrow)))
+        fill = product_kernels().fill_differences if self.paired[fold] else product_kernels().fill_squares
+        if fill(tables.test_columns(fold), tables.theta[fold], v, follows, self.store[self.used : stop]):
+            self.start[fold, column] = self.used
+            self.used = stop
+        else:
+            self.start[fold, column] = -2
 
 
-def product_kernel() -> Any:
-    """The compiled kernel for these tables; None where numba is not installed."""
+def product_kernels() -> Any:
+    """The compiled kernels for these tables; None where numba is not installed."""
     try:
-        from subswarm.evaluation.gaussian_product_kernel import classify_by_products
+        from subswarm.evaluation import gaussian_product_kernel
     except ImportError:
         return None
-    return classify_by_products
+    return gaussian_product_kernel
