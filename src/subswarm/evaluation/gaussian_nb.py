@@ -12,6 +12,7 @@ same moments.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any, ClassVar
 
@@ -38,9 +39,8 @@ _WORTH_THREADS = 2_000_000
 """Squares to be summed in a batch (about 0.3 ms of work) from which starting threads pays."""
 _WORTH_THREADS_WITH_TABLES = 20_000_000
 """The same where all sums come from tables: about 1.5 ms, since threads also share the cache."""
-_WORTH_TABLES = 30_000
-"""Squares in a table of all folds from which it pays to keep one."""
-
+_WORTH_TABLES = 800_000
+"""Squares to be summed in a batch from which tables pay; under it, looking for them takes as long as they save."""
 _RESULTS = 1 << 18
 """Sums (float32) that one product makes at most."""
 
@@ -57,9 +57,8 @@ class GaussianNBEngine(FastEngine):
         self._model = recipe.model
         self._classes = FoldClasses.of(data)
         self._tables = GaussianTables.of(data, recipe.scaler, recipe.model, self._classes, max_bytes)
-        self._products = None
-        if product_kernels() is not None and data.X.size * self._tables.most_classes >= _WORTH_TABLES:
-            self._products = GaussianProducts(self._tables, max_bytes // 4)
+        self._products: GaussianProducts | None = None
+        self._worth_tables = math.inf if product_kernels() is None else _WORTH_TABLES
         self._threads = n_threads(n_jobs)
         self.rechecked = 0
 
@@ -106,21 +105,22 @@ class GaussianNBEngine(FastEngine):
         slots = tables.slots_of(widest)
         gaussians = tables.gaussians()
         work = len(columns) * len(self._classes.codes) * tables.most_classes
-        if self._products is None:
-            threads = self._threads if work > _WORTH_THREADS else 1
-            classify = partial(_run, gaussian_kernels().classify, (columns, starts, slots, gaussians, codes, doubts))
-            spread(classify, len(masks), threads)
-            return
-        products = self._products
-        table_starts, stretch = products.starts_of(widest)
-        enough = _WORTH_THREADS if (table_starts < 0).any() else _WORTH_THREADS_WITH_TABLES
-        threads = self._threads if work > enough else 1
-        block = self._block(len(masks), threads)
-        arguments = (columns, starts, slots, gaussians, masks.astype(np.float32), products.store, table_starts, stretch)
-        classify = partial(
-            _run, product_kernels().classify_by_products, (block, *arguments, products.paired, codes, doubts)
-        )
-        spread(classify, self._data.n_folds * -(-len(masks) // block), threads, blas=True)
+        if work >= self._worth_tables:
+            if self._products is None:
+                self._products = GaussianProducts(tables, self._max_bytes // 4)
+            products = self._products
+            table_starts, stretch = products.starts_of(widest, np.diff(starts))
+            if (table_starts >= 0).any():
+                threads = self._threads if work > _WORTH_THREADS_WITH_TABLES else 1
+                block = self._block(len(masks), threads)
+                where = (masks.astype(np.float32), products.store, table_starts, stretch, products.paired)
+                arguments = (block, columns, starts, slots, gaussians, *where, codes, doubts)
+                classify = partial(_run, product_kernels().classify_by_products, arguments)
+                spread(classify, self._data.n_folds * -(-len(masks) // block), threads, blas=True)
+                return
+        threads = self._threads if work > _WORTH_THREADS else 1
+        classify = partial(_run, gaussian_kernels().classify, (columns, starts, slots, gaussians, codes, doubts))
+        spread(classify, len(masks), threads)
 
     def _block(self, n_masks: int, threads: int) -> int:
         """Masks in one product: enough pieces for all threads, results that stay in the cache."""

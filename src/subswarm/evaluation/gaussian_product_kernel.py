@@ -105,7 +105,6 @@ def classify_by_products(
             table_start, count, total = table_starts[p, f], 0, 0
             for q in range(p, stop):
                 if table_starts[q, f] == table_start:
-                    gathered[count * n : (count + 1) * n] = masks[q]
                     total += starts[q + 1] - starts[q]
                     members[count] = q
                     waiting[q - start] = False
@@ -114,7 +113,10 @@ def classify_by_products(
                 table = store[table_start : table_start + n * width].reshape(n, width)
                 found = results[: count * width].reshape(count, width)
                 if total > (_DENSE_WIDE if width >= _WIDE else _DENSE) * count * n and count > 1:
-                    np.dot(gathered[: count * n].reshape(count, n), table, found)
+                    together = gathered[: count * n].reshape(count, n)
+                    for i in range(count):
+                        together[i] = masks[members[i]]
+                    np.dot(together, table, found)
                 else:
                     for i in range(count):
                         _add_rows(columns[starts[members[i]] : starts[members[i] + 1]], table, found[i])

@@ -33,8 +33,9 @@ _OPEN_ENOUGH = 0.02
 """The share of rows left open by differences of squares from which the squares of both classes are kept instead."""
 WIDEST_LEVEL = 16.0
 """The largest ratio of two smoothings in a level."""
-_ASKED_ENOUGH = 16
-"""Making a table takes the time that it saves so many subsets; it is made when so many have asked for it."""
+_ASKED_ENOUGH = 24
+"""Making a table takes the time that it saves so many subsets of all columns (or twice as many half-full ones, and so
+on); it is made when so many have asked for it."""
 _BYTES_TO_MAKE_ONE = 32
 """Memory needed to make a table, for each of its entries."""
 
@@ -53,6 +54,7 @@ class GaussianProducts:
     level : (F, n), the widest column of the level that a column's smoothing belongs to
     lowest : (F, n), for the widest column of a level the least variance in it
     paired : (F,), whether the fold's tables hold differences
+    asked : (F, n), how many columns the masks selected that asked for a level's table
     start : (F, n), where the table of a level begins; -1 not made yet, -2 not to be made
     """
 
@@ -83,17 +85,20 @@ class GaussianProducts:
                 with np.errstate(all="ignore"):
                     self._set_levels(f)
 
-    def starts_of(self, widest: NDArray[np.int64]) -> tuple[NDArray[np.int64], FloatArray]:
+    def starts_of(
+        self, widest: NDArray[np.int64], n_selected: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], FloatArray]:
         """Where the tables for the widest columns (P, F) begin, negative where there is none; made here if worth it.
 
-        And how much larger than in the table a square can be at most: the ratio of the smoothings.
+        Whether it is depends on how many columns the masks select, ``n_selected`` (P,). Returned too is how much larger
+        than in the table a square can be at most: the ratio of the smoothings.
         """
         folds = np.arange(widest.shape[1])
         levels = self.level[folds, widest]
         starts = self.start[folds, levels]
         if (starts == -1).any():
-            np.add.at(self.asked, (np.broadcast_to(folds, levels.shape), levels), 1)
-            for f, column in np.argwhere((self.asked >= _ASKED_ENOUGH) & (self.start == -1)):
+            np.add.at(self.asked, (np.broadcast_to(folds, levels.shape), levels), n_selected[:, None])
+            for f, column in np.argwhere((self.asked >= _ASKED_ENOUGH * self.level.shape[1]) & (self.start == -1)):
                 if 4 * (self.used + self._entries(f)) > self.room:
                     self._forget()
                     break
