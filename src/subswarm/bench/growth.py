@@ -72,6 +72,9 @@ def plot_growth(points: list[Point], path: Path) -> None:
             line = [point for point in points if point.axis == axis and point.model == model]
             panel.plot([p.value for p in line], [p.seconds * 1e6 for p in line], marker="o", label=model)
         panel.set(xscale="log", yscale="log", xlabel=axis)
+        values = sorted({point.value for point in points if point.axis == axis})
+        panel.set_xticks(values, [str(value) for value in values])
+        panel.minorticks_off()
         panel.grid(alpha=0.3)
     figure.axes[0].set_ylabel("µs per evaluation (10 folds)")
     figure.axes[0].legend()

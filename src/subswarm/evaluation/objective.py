@@ -101,12 +101,16 @@ class Objective:
         return f"{self._data.fingerprint()} {self._estimator!r}"
 
     def _remember(self, keys: list[bytes], masks: Masks) -> None:
-        losses = np.full((len(masks), self._data.n_folds), np.nan)
         filled = masks.any(axis=1)
-        if filled.any():
-            losses[filled] = self._engine.fold_losses(masks[filled])
-        bad = ~np.isfinite(losses).all(axis=1)
-        if bad.any():
+        if filled.all():
+            losses = self._engine.fold_losses(masks)
+        else:
+            losses = np.full((len(masks), self._data.n_folds), np.nan)
+            if filled.any():
+                losses[filled] = self._engine.fold_losses(masks[filled])
+        finite = np.isfinite(losses)
+        if not finite.all():
+            bad = ~finite.all(axis=1)
             self._note_failures(int((bad & filled).sum()), computed=self.computed + len(masks))
             losses[bad] = self._data.scoring.worst
         self._memo.update(zip(keys, losses, strict=True))
