@@ -14,7 +14,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["compact", "settle", "shortlist", "weigh"]
+__all__ = ["compact", "settle", "shortlist", "tally", "weigh"]
 
 _FAR = tl.constexpr(3.0e38)
 """The key of a row that may not be a neighbour: finite, since the low bits of a key hold a number."""
@@ -37,27 +37,63 @@ def _winner(labels, counts):
 
 
 @triton.jit
-def compact(A, columns, starts, padded, offsets, high, low, norms, N, lda, BN: tl.constexpr, BK: tl.constexpr):
-    """Columns of subset p from A (N, lda) into two bfloat16 arrays (N, padded), and the squared norms of its rows."""
+def compact(
+    A, weights, columns, starts, blocks, rows, fold_of, high, low, norms, R, lda,
+    WEIGHTED: tl.constexpr, BR: tl.constexpr, BK: tl.constexpr,
+):
+    """Columns of subset p of A's rows, as two bfloat16 numbers each, (R, padded), and the rows' squared norms.
+
+    With WEIGHTED the rows are those listed in ``rows``, times the weights of their folds, and no norms are taken.
+    """
     p = tl.program_id(1)
-    i = tl.program_id(0) * BN + tl.arange(0, BN)
+    r = tl.program_id(0) * BR + tl.arange(0, BR)
+    inside = r < R
     start = tl.load(starts + p)
     stop = tl.load(starts + p + 1)
-    width = tl.load(padded + p)
-    offset = tl.load(offsets + p)
-    total = tl.zeros([BN], dtype=tl.float32)
-    inside = i < N
-    for c in range(0, width, BK):
+    block = tl.load(blocks + p)
+    padded = (tl.load(blocks + p + 1) - block) * BK
+    offset = block.to(tl.int64) * BK * R
+    i = r
+    f = r
+    if WEIGHTED:
+        i = tl.load(rows + r, mask=inside, other=0)
+        f = tl.load(fold_of + r, mask=inside, other=0)
+    total = tl.zeros([BR], dtype=tl.float32)
+    for c in range(0, padded, BK):
         k = c + tl.arange(0, BK)
         there = start + k < stop
         j = tl.load(columns + start + k, mask=there, other=0)
-        x = tl.load(A + i[:, None] * lda + j[None, :], mask=inside[:, None] & there[None, :], other=0.0)
+        both = inside[:, None] & there[None, :]
+        x = tl.load(A + i[:, None] * lda + j[None, :], mask=both, other=0.0)
+        if WEIGHTED:
+            x *= tl.load(weights + f[:, None] * lda + j[None, :], mask=both, other=0.0)
         upper = x.to(tl.bfloat16)
-        where = offset + i[:, None].to(tl.int64) * width + k[None, :]
-        tl.store(high + where, upper, mask=inside[:, None])
-        tl.store(low + where, (x - upper.to(tl.float32)).to(tl.bfloat16), mask=inside[:, None])
+        place = offset + r[:, None].to(tl.int64) * padded + k[None, :]
+        tl.store(high + place, upper, mask=inside[:, None])
+        tl.store(low + place, (x - upper.to(tl.float32)).to(tl.bfloat16), mask=inside[:, None])
         total += tl.sum(x * x, axis=1)
-    tl.store(norms + p * N + i, total, mask=inside)
+    if not WEIGHTED:
+        tl.store(norms + p * R + r, total, mask=inside)
+
+
+@triton.jit
+def weigh(A, weights, columns, starts, norms, N, lda, F, BR: tl.constexpr, BK: tl.constexpr):
+    """The squared norms of all rows with each fold's weights, (P, F, N)."""
+    p = tl.program_id(1)
+    f = tl.program_id(2)
+    i = tl.program_id(0) * BR + tl.arange(0, BR)
+    inside = i < N
+    start = tl.load(starts + p)
+    stop = tl.load(starts + p + 1)
+    total = tl.zeros([BR], dtype=tl.float32)
+    for c in range(start, stop, BK):
+        k = c + tl.arange(0, BK)
+        there = k < stop
+        j = tl.load(columns + k, mask=there, other=0)
+        w = tl.load(weights + f * lda + j, mask=there, other=0.0)
+        x = tl.load(A + i[:, None] * lda + j[None, :], mask=inside[:, None] & there[None, :], other=0.0)
+        total += tl.sum(x * x * w[None, :], axis=1)
+    tl.store(norms + (p * F + f) * N + i, total, mask=inside)
 
 
 @triton.jit
@@ -80,11 +116,11 @@ def _numbered(key, number, NUMBERS: tl.constexpr):
 
 @triton.jit
 def shortlist(
-    left_high, left_low, right_high, right_low, norms, starts, padded, offsets, left_offsets, tests, fold_of, barred, labels,
-    codes, work, count, N, T, n_neighbors,
-    WEIGHTED: tl.constexpr, FOLDS: tl.constexpr, NUMBERS: tl.constexpr, FOLD: tl.constexpr,
+    left_high, left_low, right_high, right_low, norms, starts, blocks, tests, fold_of, barred, labels,
+    codes, work, count, N, T, F, n_neighbors,
+    WEIGHTED: tl.constexpr, NUMBERS: tl.constexpr, FOLD: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, K: tl.constexpr,
-):  # fmt: skip
+):
     """Codes (P, T) of the test rows whose vote is beyond doubt; the others are noted in ``work``."""
     LANES: tl.constexpr = BN // 2 if FOLD else BN
     p = tl.program_id(1)
@@ -92,17 +128,18 @@ def shortlist(
     inside = t < T
     i = tl.load(tests + t, mask=inside, other=0)
     f = tl.load(fold_of + t, mask=inside, other=0)
-    width = tl.load(padded + p)
-    offset = tl.load(offsets + p)
+    block = tl.load(blocks + p)
+    width = (tl.load(blocks + p + 1) - block) * BK
+    offset = block.to(tl.int64) * BK * N
     selected = (tl.load(starts + p + 1) - tl.load(starts + p)).to(tl.float32)
     looseness = (2.5 * selected + 192.0 + 4 * NUMBERS) * _ULP
     floor = (selected + 8.0) * 1e-36
     left_offset = offset
     left_row = i
     if WEIGHTED:
-        left_offset = tl.load(left_offsets + p)
+        left_offset = block.to(tl.int64) * BK * T
         left_row = tl.where(inside, t, 0)
-        norms += p * FOLDS * N
+        norms += p * F * N
         own_norms = norms + f * N
     else:
         norms += p * N
@@ -183,7 +220,7 @@ def shortlist(
 def settle(
     X, fold_stride, columns, starts, tests, fold_of, barred, labels, codes, work, count, N, T, n_neighbors,
     BN: tl.constexpr, K: tl.constexpr,
-):  # fmt: skip
+):
     """Codes of the ``count`` rows noted in ``work``, one after another in each program.
 
     A row's distances are summed over the columns in order in double precision; equal ones go by row number.
@@ -225,3 +262,18 @@ def settle(
         chosen = (tl.sum(ahead.to(tl.int32), axis=1) < n_neighbors) & (rows < N)
         label = tl.load(labels + rows, mask=rows < N, other=-1)
         tl.store(codes + place, tl.max(_winner(label[None, :], _counts(label[None, :], chosen[None, :])), axis=0).to(tl.int16))
+
+
+@triton.jit
+def tally(codes, truth, test_starts, right, T, F, BT: tl.constexpr):
+    """How many codes of each fold are right, (P, F)."""
+    f = tl.program_id(0)
+    p = tl.program_id(1)
+    first = tl.load(test_starts + f)
+    last = tl.load(test_starts + f + 1)
+    total = tl.zeros([BT], dtype=tl.int32)
+    for t0 in range(first, last, BT):
+        t = t0 + tl.arange(0, BT)
+        code = tl.load(codes + p * T + t, mask=t < last, other=-2)
+        total += (code == tl.load(truth + t, mask=t < last, other=-1)).to(tl.int32)
+    tl.store(right + p * F + f, tl.sum(total, axis=0))

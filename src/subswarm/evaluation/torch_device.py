@@ -1,0 +1,110 @@
+"""Where torch computes, what it says when it cannot, and batches that are halved until they fit its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subswarm.core.errors import MissingExtraError, SettingError
+from subswarm.core.types import IntArray, Masks
+
+__all__ = ["ColumnLists", "has_kernels", "in_pieces", "torch_on"]
+
+UNROLLED = 4
+"""Kernels take columns four at a time; lists are filled up with a column of zeros."""
+
+
+def torch_on(device: str) -> Any:
+    """The torch module, once it is certain that it can compute on ``device``."""
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError(
+            f"device={device!r} and engine='torch' need torch, which is not installed; pip install 'subswarm[gpu]', "
+            "or leave device at 'cpu' and engine at 'auto'."
+        ) from None
+    if device == "cuda" and not torch.cuda.is_available():
+        raise SettingError(
+            "device='cuda' needs an NVIDIA GPU, and torch finds none that it can use here; use device='cpu'."
+        )
+    return torch
+
+
+def has_kernels(device: str) -> bool:
+    """Whether our Triton kernels can run on the device; else plain torch does the work."""
+    if device != "cuda":
+        return False
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def in_pieces(work: Callable[[int, int], None], first: int, last: int, *, most: int) -> list[int]:
+    """Call ``work`` on slices of at most ``most`` that cover a range; a slice that memory refuses is halved.
+
+    Returns the items that memory refused even alone.
+    """
+    import torch
+
+    refused: list[int] = []
+    waiting = [(start, min(start + most, last)) for start in range(first, last, most)][::-1]
+    while waiting:
+        start, stop = waiting.pop()
+        try:
+            work(start, stop)
+            continue
+        except torch.OutOfMemoryError:
+            pass
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()  # after the except block, so that nothing of the failed call is still held
+        middle = (start + stop) // 2
+        if middle == start:
+            refused.append(start)
+        else:
+            waiting += [(middle, stop), (start, middle)]
+    return refused
+
+
+class ColumnLists:
+    """The selected columns of masks, largest subset first, each list filled up with the column of zeros.
+
+    Attributes
+    ----------
+    order : which mask each list is of
+    sizes : (P,), how many columns are selected
+    starts : (P + 1,), where the lists begin and end
+    columns : all lists in a row; ``n_features`` stands for the column of zeros
+    """
+
+    order: IntArray
+    sizes: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    columns: NDArray[np.int32]
+
+    def __init__(self, masks: Masks) -> None:
+        self.n_features = masks.shape[1]
+        sizes = masks.sum(axis=1)
+        self.order = np.argsort(-sizes, kind="stable")
+        self.sizes = sizes[self.order].astype(np.int32)
+        filled = -(-self.sizes // UNROLLED) * UNROLLED
+        self.starts = np.zeros(len(masks) + 1, dtype=np.int32)
+        np.cumsum(filled, out=self.starts[1:])
+        self.columns = np.full(self.starts[-1], masks.shape[1], dtype=np.int32)
+        mask, column = np.nonzero(masks[self.order])
+        first = np.cumsum(self.sizes) - self.sizes
+        self.columns[self.starts[mask] + np.arange(len(mask)) - first[mask]] = column
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def table(self) -> NDArray[np.int64]:
+        """The lists as rows of one table (P, longest), filled up with the column of zeros."""
+        place = self.starts[:-1, None] + np.arange(self.sizes[0])
+        inside = place < self.starts[1:, None]
+        found = self.columns[np.minimum(place, len(self.columns) - 1)]
+        return np.where(inside, found, self.n_features).astype(np.int64)

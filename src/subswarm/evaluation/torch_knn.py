@@ -1,0 +1,122 @@
+"""k nearest neighbours on a torch device, with the losses of the CPU engine, row for row."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import KNeighborsClassifier
+
+from subswarm.core.types import FloatArray, Masks
+from subswarm.evaluation.answers import LABEL_SCORERS
+from subswarm.evaluation.folds import FoldedData
+from subswarm.evaluation.knn import KNeighborsEngine
+from subswarm.evaluation.torch_device import ColumnLists, has_kernels, in_pieces, torch_on
+from subswarm.evaluation.torch_neighbors import NeighborTensors, votes
+
+__all__ = ["TorchKNeighborsEngine"]
+
+
+class TorchKNeighborsEngine(KNeighborsEngine):
+    """`KNeighborsClassifier` with uniform weights and euclidean distance, bare or behind one of the scalers."""
+
+    name: ClassVar[str] = "knn-torch"
+
+    def __init__(
+        self, estimator: Any, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int, device: str = "cpu"
+    ) -> None:
+        super().__init__(estimator, data, n_jobs=n_jobs, max_bytes=max_bytes)
+        self._torch = torch = torch_on(device)
+        k = self._finder.n_neighbors
+        self._tensors = NeighborTensors.of(self._layout, self._labels, self._n_classes, k, torch, device)
+        self._kernels: Any = None
+        if has_kernels(device):
+            from subswarm.evaluation.kernel_neighbors import KernelNeighbors
+
+            if KernelNeighbors.fits(k):
+                self._kernels = KernelNeighbors(self._tensors, torch)
+        self._device_truth = torch.as_tensor(self._truth, device=device)
+        self._device_starts = torch.as_tensor(self._layout.test_starts.astype(np.int32), device=device)
+        self.settled, self.asked = 0, 0
+
+    @classmethod
+    def is_usable_for(cls, estimator: Any, data: FoldedData, device: str) -> bool:
+        return (
+            super().is_usable_for(estimator, data, "cpu")
+            and data.scoring.name in LABEL_SCORERS
+            and _is_plain(estimator)
+        )
+
+    def _sure_scores(self, masks: Masks) -> FloatArray:
+        if self._data.scoring.name != "accuracy":
+            return super()._sure_scores(masks)
+        F = self._data.n_folds
+        right = np.empty((len(masks), F))
+
+        def work(first: int, last: int) -> None:
+            lists, codes, settled = self._device_codes(masks[first:last])
+            counts = self._right(codes)
+            right[first + lists.order] = counts.cpu().numpy()
+            self._note(settled, codes)
+
+        for p in in_pieces(work, 0, len(masks), most=self._most_at_once()):
+            right[p] = super()._sure_scores(masks[p : p + 1]) * np.diff(self._layout.test_starts)
+        return np.asarray(right / np.diff(self._layout.test_starts))
+
+    def _codes(self, masks: Masks) -> NDArray[np.int16]:
+        """The predicted class of each test row, (P, T)."""
+        found = np.empty((len(masks), len(self._truth)), dtype=np.int16)
+
+        def work(first: int, last: int) -> None:
+            lists, codes, settled = self._device_codes(masks[first:last])
+            found[first + lists.order] = codes.cpu().numpy()
+            self._note(settled, codes)
+
+        for p in in_pieces(work, 0, len(masks), most=self._most_at_once()):
+            found[p] = super()._codes(masks[p : p + 1])[0]
+        return found
+
+    def _device_codes(self, masks: Masks) -> tuple[ColumnLists, Any, Any]:
+        lists = ColumnLists(masks)
+        return lists, *(self._kernels.codes(lists) if self._kernels else votes(self._tensors, lists, self._torch))
+
+    def _right(self, codes: Any) -> Any:
+        """How many codes of each fold are right, (P, F)."""
+        torch, F = self._torch, self._data.n_folds
+        if self._kernels is None:
+            right = torch.cumsum(codes == self._device_truth, dim=1)
+            right = torch.nn.functional.pad(right, (1, 0))[:, self._device_starts.long()]
+            return torch.diff(right, dim=1)
+        from subswarm.evaluation.triton_neighbors import tally
+
+        right = torch.empty((len(codes), F), dtype=torch.int32, device=codes.device)
+        tally[(F, len(codes))](
+            codes, self._device_truth, self._device_starts, right, codes.shape[1], F, BT=128, num_warps=1
+        )
+        return right
+
+    def _note(self, settled: Any, codes: Any) -> None:
+        """Count the rows in doubt; called once the results are here, so that nothing waits for it."""
+        settled, asked = int(settled), codes.numel()
+        self.settled, self.asked = self.settled + settled, self.asked + asked
+        if self._kernels is not None:
+            self._kernels.learn(settled, asked)
+
+    def _most_at_once(self) -> int:
+        """Subsets in a batch that keeps to ``max_bytes``."""
+        if self._kernels is not None:
+            each = self._kernels.subset_bytes()
+        else:
+            N, T, n = self._tensors.n_rows, self._tensors.n_tests, self._data.n_features
+            each = 8 * (N * T * 4 + 4 * N * n)
+        return int(max(1, self._max_bytes // each))
+
+
+def _is_plain(estimator: Any) -> bool:
+    model = estimator if isinstance(estimator, KNeighborsClassifier) else estimator.steps[-1][1]
+    return isinstance(model, KNeighborsClassifier) and model.weights == "uniform" and _euclidean(model)
+
+
+def _euclidean(model: Any) -> bool:
+    return model.metric in ("euclidean", "l2") or (model.metric == "minkowski" and model.p == 2)
