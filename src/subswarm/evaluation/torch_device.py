@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from subswarm.core.errors import MissingExtraError, SettingError
 from subswarm.core.types import IntArray, Masks
 
-__all__ = ["ColumnLists", "has_kernels", "in_pieces", "torch_on"]
+__all__ = ["ColumnLists", "has_kernels", "in_pieces", "right_counts", "torch_on"]
 
 UNROLLED = 4
 """Kernels take columns four at a time; lists are filled up with a column of zeros."""
@@ -68,6 +68,19 @@ def in_pieces(work: Callable[[int, int], None], first: int, last: int, *, most: 
         else:
             waiting += [(middle, stop), (start, middle)]
     return refused
+
+
+def right_counts(codes: Any, truth: Any, test_starts: Any, torch: Any) -> Any:
+    """How many codes (P, T) of each fold are right, (P, F); ``test_starts`` (F + 1,) says where each fold begins."""
+    if not has_kernels(codes.device.type):
+        right = torch.cumsum(codes == truth, dim=1)
+        return torch.diff(torch.nn.functional.pad(right, (1, 0))[:, test_starts.long()], dim=1)
+    from subswarm.evaluation.triton_neighbors import tally
+
+    F = len(test_starts) - 1
+    right = torch.empty((len(codes), F), dtype=torch.int32, device=codes.device)
+    tally[(F, len(codes))](codes, truth, test_starts, right, codes.shape[1], F, BT=128, num_warps=1)
+    return right
 
 
 class ColumnLists:

@@ -12,7 +12,7 @@ from subswarm.core.types import FloatArray, Masks
 from subswarm.evaluation.answers import LABEL_SCORERS
 from subswarm.evaluation.folds import FoldedData
 from subswarm.evaluation.knn import KNeighborsEngine
-from subswarm.evaluation.torch_device import ColumnLists, has_kernels, in_pieces, torch_on
+from subswarm.evaluation.torch_device import ColumnLists, has_kernels, in_pieces, right_counts, torch_on
 from subswarm.evaluation.torch_neighbors import NeighborTensors, votes
 
 __all__ = ["TorchKNeighborsEngine"]
@@ -51,12 +51,11 @@ class TorchKNeighborsEngine(KNeighborsEngine):
     def _sure_scores(self, masks: Masks) -> FloatArray:
         if self._data.scoring.name != "accuracy":
             return super()._sure_scores(masks)
-        F = self._data.n_folds
-        right = np.empty((len(masks), F))
+        right = np.empty((len(masks), self._data.n_folds))
 
         def work(first: int, last: int) -> None:
             lists, codes, settled = self._device_codes(masks[first:last])
-            counts = self._right(codes)
+            counts = right_counts(codes, self._device_truth, self._device_starts, self._torch)
             right[first + lists.order] = counts.cpu().numpy()
             self._note(settled, codes)
 
@@ -80,21 +79,6 @@ class TorchKNeighborsEngine(KNeighborsEngine):
     def _device_codes(self, masks: Masks) -> tuple[ColumnLists, Any, Any]:
         lists = ColumnLists(masks)
         return lists, *(self._kernels.codes(lists) if self._kernels else votes(self._tensors, lists, self._torch))
-
-    def _right(self, codes: Any) -> Any:
-        """How many codes of each fold are right, (P, F)."""
-        torch, F = self._torch, self._data.n_folds
-        if self._kernels is None:
-            right = torch.cumsum(codes == self._device_truth, dim=1)
-            right = torch.nn.functional.pad(right, (1, 0))[:, self._device_starts.long()]
-            return torch.diff(right, dim=1)
-        from subswarm.evaluation.triton_neighbors import tally
-
-        right = torch.empty((len(codes), F), dtype=torch.int32, device=codes.device)
-        tally[(F, len(codes))](
-            codes, self._device_truth, self._device_starts, right, codes.shape[1], F, BT=128, num_warps=1
-        )
-        return right
 
     def _note(self, settled: Any, codes: Any) -> None:
         """Count the rows in doubt; called once the results are here, so that nothing waits for it."""
