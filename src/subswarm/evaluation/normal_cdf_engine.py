@@ -51,15 +51,19 @@ class NormalCDFBayesEngine(FastEngine):
         )
 
     def _scores(self, masks: Masks) -> FloatArray:
-        codes, unsure = self._codes(masks)
         if self._data.scoring.name == "accuracy":
-            scores = self._classes.accuracy(codes)
+            scores, unsure = self._accuracy(masks)
         else:
+            codes, unsure = self._codes(masks)
             scores = np.array([self._score_folds(partial(self._answer, row)) for row in codes])
         if type(self._scaler) is StandardScaler:
             unsure = unsure | (masks.sum(axis=1) == 1)  # a lone column's mean is summed in another order
         scores[unsure] = np.nan
         return scores
+
+    def _accuracy(self, masks: Masks) -> tuple[FloatArray, NDArray[np.bool_]]:
+        codes, unsure = self._codes(masks)
+        return self._classes.accuracy(codes), unsure
 
     def _codes(self, masks: Masks) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
         """The predicted class of each test row, (P, all test rows), and the masks that scikit-learn had better score."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from subswarm.core.errors import MissingExtraError, SettingError
 from subswarm.core.types import IntArray, Masks
 
-__all__ = ["ColumnLists", "has_kernels", "in_pieces", "right_counts", "torch_on"]
+__all__ = ["ColumnLists", "has_kernels", "in_pieces", "right_counts", "tally", "torch_on"]
 
 UNROLLED = 4
 """Kernels take columns four at a time; lists are filled up with a column of zeros."""
@@ -72,15 +72,16 @@ def in_pieces(work: Callable[[int, int], None], first: int, last: int, *, most: 
 
 def right_counts(codes: Any, truth: Any, test_starts: Any, torch: Any) -> Any:
     """How many codes (P, T) of each fold are right, (P, F); ``test_starts`` (F + 1,) says where each fold begins."""
-    if not has_kernels(codes.device.type):
-        right = torch.cumsum(codes == truth, dim=1)
-        return torch.diff(torch.nn.functional.pad(right, (1, 0))[:, test_starts.long()], dim=1)
-    from subswarm.evaluation.triton_neighbors import tally
+    right = torch.cumsum(codes == truth, dim=1)
+    return torch.diff(torch.nn.functional.pad(right, (1, 0))[:, test_starts.long()], dim=1)
+
+
+def tally(codes: Any, truth: Any, test_starts: Any, counts: Any) -> None:
+    """As `right_counts`, by our kernel, into the first P F entries of ``counts``."""
+    from subswarm.evaluation.triton_neighbors import tally as kernel
 
     F = len(test_starts) - 1
-    right = torch.empty((len(codes), F), dtype=torch.int32, device=codes.device)
-    tally[(F, len(codes))](codes, truth, test_starts, right, codes.shape[1], F, BT=128, num_warps=1)
-    return right
+    kernel[(F, len(codes))](codes, truth, test_starts, counts, codes.shape[1], F, BT=128, num_warps=1)
 
 
 class ColumnLists:
@@ -94,23 +95,17 @@ class ColumnLists:
     columns : all lists in a row; ``n_features`` stands for the column of zeros
     """
 
-    order: IntArray
-    sizes: NDArray[np.int32]
-    starts: NDArray[np.int32]
-    columns: NDArray[np.int32]
-
     def __init__(self, masks: Masks) -> None:
         self.n_features = masks.shape[1]
         sizes = masks.sum(axis=1)
-        self.order = np.argsort(-sizes, kind="stable")
-        self.sizes = sizes[self.order].astype(np.int32)
-        filled = -(-self.sizes // UNROLLED) * UNROLLED
-        self.starts = np.zeros(len(masks) + 1, dtype=np.int32)
-        np.cumsum(filled, out=self.starts[1:])
-        self.columns = np.full(self.starts[-1], masks.shape[1], dtype=np.int32)
+        self.order: IntArray = np.argsort(-sizes, kind="stable")
+        self.sizes: NDArray[np.int32] = sizes[self.order].astype(np.int32)
+        self.starts: NDArray[np.int32] = np.zeros(len(masks) + 1, dtype=np.int32)
+        np.cumsum(-(-self.sizes // UNROLLED) * UNROLLED, out=self.starts[1:])
+        self.columns: NDArray[np.int32] = np.full(self.starts[-1], self.n_features, dtype=np.int32)
         mask, column = np.nonzero(masks[self.order])
-        first = np.cumsum(self.sizes) - self.sizes
-        self.columns[self.starts[mask] + np.arange(len(mask)) - first[mask]] = column
+        shift = self.starts[:-1] - (np.cumsum(self.sizes) - self.sizes)
+        self.columns[np.arange(len(mask)) + shift[mask]] = column
 
     def __len__(self) -> int:
         return len(self.sizes)

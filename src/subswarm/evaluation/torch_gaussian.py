@@ -10,8 +10,9 @@ import numpy as np
 from subswarm.evaluation.fast_engine import FoldClasses
 from subswarm.evaluation.gaussian_tables import GaussianTables
 from subswarm.evaluation.torch_device import ColumnLists
+from subswarm.evaluation.torch_replay import Batch
 
-__all__ = ["GaussianTensors", "kernel_classes", "plain_classes"]
+__all__ = ["GaussianTensors", "KernelTables", "plain_classes"]
 
 _EPS = 2.0**-52
 _TOO_SMALL = 1e-250
@@ -42,6 +43,7 @@ class GaussianTensors:
     log_prior: Any
     gaps: Any
     longest: int
+    n_tests: int
     var_smoothing: float
     slack: float
     slack_alone: float
@@ -83,14 +85,12 @@ class GaussianTensors:
             log_prior=moved(np.where(np.arange(C) < tables.n_classes[:, None], tables.log_prior, 0.0)),
             gaps=gaps,
             longest=longest,
+            n_tests=int(tables.sizes.sum()),
             var_smoothing=tables.var_smoothing,
             slack=tables.slack,
             slack_alone=tables.slack_alone,
         )
 
-    @property
-    def n_tests(self) -> int:
-        return int(self.sizes.sum())
 
 
 def plain_classes(tensors: GaussianTensors, lists: ColumnLists, torch: Any) -> tuple[Any, Any]:
@@ -166,45 +166,41 @@ class KernelTables:
         return int(3 * 8 * levels * (alike.shape[1] + 1) * n_classes)
 
 
-def kernel_classes(tables: KernelTables, lists: ColumnLists, torch: Any) -> tuple[Any, Any]:
-    """As `plain_classes`, in one kernel."""
-    from subswarm.evaluation.triton_gaussian import classify
+    def classify(self, batch: Batch, doubts: Any, torch: Any) -> Any:
+        """As `plain_classes`, in one kernel; doubts go into an int32 tensor, codes (P, T) are returned."""
+        from subswarm.evaluation.triton_gaussian import classify
 
-    tensors = tables.tensors
-    F, C, width = tensors.theta.shape
-    P, T = len(lists), tensors.n_tests
-    sent = torch.from_numpy(np.concatenate([lists.starts, lists.sizes, lists.columns])).pin_memory()
-    sent = sent.to(tensors.theta.device, non_blocking=True)
-    codes = torch.empty((P, T), dtype=torch.int16, device=sent.device)
-    doubts = torch.empty((P, F), dtype=torch.int32, device=sent.device)
-    block = min(256, max(32, 1 << (tensors.longest - 1).bit_length()))
-    classify[(F, P)](
-        sent[2 * P + 1 :],
-        sent[: P + 1],
-        sent[P + 1 : 2 * P + 1],
-        tensors.rows,
-        tensors.row_starts,
-        tensors.sizes,
-        tensors.test_starts,
-        tensors.n_classes,
-        tables.theta,
-        tensors.log_prior,
-        tables.rank,
-        tables.slots,
-        tables.constant,
-        tables.half,
-        tables.risk,
-        tensors.slack,
-        tensors.slack_alone,
-        codes,
-        doubts,
-        T,
-        F,
-        C,
-        width,
-        CP=max(2, 1 << (C - 1).bit_length()),
-        BS=block,
-        BK=32,
-        num_warps=max(1, block // 64),
-    )
-    return codes, doubts
+        tensors = self.tensors
+        F, C, width = tensors.theta.shape
+        codes = torch.empty((batch.size, tensors.n_tests), dtype=torch.int16, device=tensors.theta.device)
+        block = min(256, max(32, 1 << (tensors.longest - 1).bit_length()))
+        classify[(F, batch.size)](
+            batch.columns,
+            batch.starts,
+            batch.sizes,
+            tensors.rows,
+            tensors.row_starts,
+            tensors.sizes,
+            tensors.test_starts,
+            tensors.n_classes,
+            self.theta,
+            tensors.log_prior,
+            self.rank,
+            self.slots,
+            self.constant,
+            self.half,
+            self.risk,
+            tensors.slack,
+            tensors.slack_alone,
+            codes,
+            doubts,
+            tensors.n_tests,
+            F,
+            C,
+            width,
+            CP=max(2, 1 << (C - 1).bit_length()),
+            BS=block,
+            BK=32,
+            num_warps=max(1, block // 64),
+        )
+        return codes

@@ -30,15 +30,15 @@ class TorchKNeighborsEngine(KNeighborsEngine):
         self._torch = torch = torch_on(device)
         k = self._finder.n_neighbors
         self._tensors = NeighborTensors.of(self._layout, self._labels, self._n_classes, k, torch, device)
+        self._device_truth = torch.as_tensor(self._truth, device=device)
+        self._device_starts = torch.as_tensor(self._layout.test_starts.astype(np.int32), device=device)
+        self._settled, self._asked = 0, 0
         self._kernels: Any = None
         if has_kernels(device):
             from subswarm.evaluation.kernel_neighbors import KernelNeighbors
 
             if KernelNeighbors.fits(k):
-                self._kernels = KernelNeighbors(self._tensors, torch)
-        self._device_truth = torch.as_tensor(self._truth, device=device)
-        self._device_starts = torch.as_tensor(self._layout.test_starts.astype(np.int32), device=device)
-        self.settled, self.asked = 0, 0
+                self._kernels = KernelNeighbors(self._tensors, self._device_truth, self._device_starts, torch)
 
     @classmethod
     def is_usable_for(cls, estimator: Any, data: FoldedData, device: str) -> bool:
@@ -48,18 +48,22 @@ class TorchKNeighborsEngine(KNeighborsEngine):
             and _is_plain(estimator)
         )
 
+    @property
+    def settled(self) -> tuple[int, int]:
+        """Test rows so far that were settled by distances in double precision, and of how many."""
+        return (self._kernels.settled, self._kernels.asked) if self._kernels else (self._settled, self._asked)
+
     def _sure_scores(self, masks: Masks) -> FloatArray:
         if self._data.scoring.name != "accuracy":
             return super()._sure_scores(masks)
         right = np.empty((len(masks), self._data.n_folds))
+        most = self._most_at_once()
 
         def work(first: int, last: int) -> None:
-            lists, codes, settled = self._device_codes(masks[first:last])
-            counts = right_counts(codes, self._device_truth, self._device_starts, self._torch)
-            right[first + lists.order] = counts.cpu().numpy()
-            self._note(settled, codes)
+            lists = ColumnLists(masks[first:last])
+            right[first + lists.order] = self._right(lists, record=most >= 64)
 
-        for p in in_pieces(work, 0, len(masks), most=self._most_at_once()):
+        for p in in_pieces(work, 0, len(masks), most=most):
             right[p] = super()._sure_scores(masks[p : p + 1]) * np.diff(self._layout.test_starts)
         return np.asarray(right / np.diff(self._layout.test_starts))
 
@@ -68,24 +72,25 @@ class TorchKNeighborsEngine(KNeighborsEngine):
         found = np.empty((len(masks), len(self._truth)), dtype=np.int16)
 
         def work(first: int, last: int) -> None:
-            lists, codes, settled = self._device_codes(masks[first:last])
+            lists = ColumnLists(masks[first:last])
+            codes = self._kernels.codes(lists) if self._kernels else self._plain_codes(lists)
             found[first + lists.order] = codes.cpu().numpy()
-            self._note(settled, codes)
 
         for p in in_pieces(work, 0, len(masks), most=self._most_at_once()):
             found[p] = super()._codes(masks[p : p + 1])[0]
         return found
 
-    def _device_codes(self, masks: Masks) -> tuple[ColumnLists, Any, Any]:
-        lists = ColumnLists(masks)
-        return lists, *(self._kernels.codes(lists) if self._kernels else votes(self._tensors, lists, self._torch))
+    def _right(self, lists: ColumnLists, *, record: bool) -> NDArray[Any]:
+        if self._kernels:
+            return np.asarray(self._kernels.right(lists, record=record))
+        codes = self._plain_codes(lists)
+        counts = right_counts(codes, self._device_truth, self._device_starts, self._torch)
+        return np.asarray(counts.cpu().numpy())
 
-    def _note(self, settled: Any, codes: Any) -> None:
-        """Count the rows in doubt; called once the results are here, so that nothing waits for it."""
-        settled, asked = int(settled), codes.numel()
-        self.settled, self.asked = self.settled + settled, self.asked + asked
-        if self._kernels is not None:
-            self._kernels.learn(settled, asked)
+    def _plain_codes(self, lists: ColumnLists) -> Any:
+        codes, settled = votes(self._tensors, lists, self._torch)
+        self._settled, self._asked = self._settled + settled, self._asked + codes.numel()
+        return codes
 
     def _most_at_once(self) -> int:
         """Subsets in a batch that keeps to ``max_bytes``."""

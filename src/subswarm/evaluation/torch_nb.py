@@ -12,8 +12,9 @@ from subswarm.evaluation.answers import LABEL_SCORERS
 from subswarm.evaluation.folds import FoldedData
 from subswarm.evaluation.gaussian_nb import GaussianNBEngine
 from subswarm.evaluation.normal_cdf_engine import NormalCDFBayesEngine
-from subswarm.evaluation.torch_device import ColumnLists, has_kernels, in_pieces, right_counts, torch_on
-from subswarm.evaluation.torch_gaussian import GaussianTensors, KernelTables, kernel_classes, plain_classes
+from subswarm.evaluation.torch_device import ColumnLists, has_kernels, in_pieces, right_counts, tally, torch_on
+from subswarm.evaluation.torch_gaussian import GaussianTensors, KernelTables, plain_classes
+from subswarm.evaluation.torch_replay import Batch, Courier
 
 __all__ = ["TorchGaussianNBEngine", "TorchNormalCDFBayesEngine"]
 
@@ -34,6 +35,7 @@ class TorchGaussianNBEngine(GaussianNBEngine):
         self._kernels = KernelTables(self._tensors, tables.alike, torch) if compiled else None
         self._device_truth = torch.as_tensor(classes.codes, device=device)
         self._device_starts = torch.as_tensor(classes.starts.astype(np.int32), device=device)
+        self._courier = Courier(torch, device, self._launch, lambda size: 2 * size * data.n_folds)
 
     @classmethod
     def is_usable_for(cls, estimator: Any, data: FoldedData, device: str) -> bool:
@@ -45,10 +47,8 @@ class TorchGaussianNBEngine(GaussianNBEngine):
         right, doubts = np.empty((2, len(masks), self._data.n_folds), dtype=np.int64)
 
         def work(first: int, last: int) -> None:
-            lists, codes, doubtful = self._device_codes(masks[first:last])
-            counts = right_counts(codes, self._device_truth, self._device_starts, self._torch)
-            right[first + lists.order] = counts.cpu().numpy()
-            doubts[first + lists.order] = doubtful.cpu().numpy()
+            lists = ColumnLists(masks[first:last])
+            right[first + lists.order], doubts[first + lists.order] = self._counts(lists)
 
         refused = in_pieces(work, 0, len(masks), most=self._most_at_once())
         doubts[refused] = 1
@@ -62,7 +62,8 @@ class TorchGaussianNBEngine(GaussianNBEngine):
         doubts = np.empty((len(masks), self._data.n_folds), dtype=np.int64)
 
         def work(first: int, last: int) -> None:
-            lists, found, doubtful = self._device_codes(masks[first:last])
+            lists = ColumnLists(masks[first:last])
+            found, doubtful = self._device_codes(lists)
             codes[first + lists.order] = found.cpu().numpy()
             doubts[first + lists.order] = doubtful.cpu().numpy()
 
@@ -72,11 +73,28 @@ class TorchGaussianNBEngine(GaussianNBEngine):
             codes[p, self._classes.rows_of(int(f))] = self._asked_model(masks[p], int(f))
         return codes
 
-    def _device_codes(self, masks: Masks) -> tuple[ColumnLists, Any, Any]:
-        lists = ColumnLists(masks)
+    def _counts(self, lists: ColumnLists) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Rows classified rightly and rows in doubt, each (P, F)."""
+        P, F = len(lists), self._data.n_folds
         if self._kernels is not None:
-            return lists, *kernel_classes(self._kernels, lists, self._torch)
-        return lists, *plain_classes(self._tensors, lists, self._torch)
+            both = self._courier.counts(lists, record=True).reshape(2, -1)[:, : P * F]
+            return both[0].reshape(P, F), both[1].reshape(P, F)
+        codes, doubts = self._device_codes(lists)
+        right = right_counts(codes, self._device_truth, self._device_starts, self._torch)
+        return right.cpu().numpy(), doubts.cpu().numpy()
+
+    def _device_codes(self, lists: ColumnLists) -> tuple[Any, Any]:
+        torch = self._torch
+        if self._kernels is None:
+            return plain_classes(self._tensors, lists, torch)
+        shape = (len(lists), self._data.n_folds)
+        doubts = torch.empty(shape, dtype=torch.int32, device=self._device_truth.device)
+        return self._kernels.classify(self._courier.sent(lists), doubts, torch), doubts
+
+    def _launch(self, batch: Batch, counts: Any) -> None:
+        assert self._kernels is not None
+        codes = self._kernels.classify(batch, counts[len(counts) // 2 :], self._torch)
+        tally(codes, self._device_truth, self._device_starts, counts)
 
     def _most_at_once(self) -> int:
         T = len(self._classes.codes)
@@ -107,6 +125,28 @@ class TorchNormalCDFBayesEngine(NormalCDFBayesEngine):
         self._unsure = np.isnan(table[:n]).any(axis=(1, 2))
         self._device_table = torch.as_tensor(table, device=device)
         self._device_prior = torch.as_tensor(prior, device=device)
+        self._device_truth = torch.as_tensor(self._classes.codes, device=device)
+        self._device_starts = torch.as_tensor(starts.astype(np.int32), device=device)
+        self._courier = Courier(torch, device, self._launch, lambda size: size * data.n_folds)
+
+    @classmethod
+    def is_usable_for(cls, estimator: Any, data: FoldedData, device: str) -> bool:
+        return super().is_usable_for(estimator, data, "cpu")
+
+    def _accuracy(self, masks: Masks) -> tuple[FloatArray, NDArray[np.bool_]]:
+        if not self._compiled:
+            return super()._accuracy(masks)
+        right, unsure = np.empty((len(masks), self._data.n_folds)), (masks & self._unsure).any(axis=1)
+
+        def work(first: int, last: int) -> None:
+            lists = ColumnLists(masks[first:last])
+            counts = self._courier.counts(lists, record=True)
+            right[first + lists.order] = counts[: len(lists) * self._data.n_folds].reshape(len(lists), -1)
+
+        for p in in_pieces(work, 0, len(masks), most=self._most_at_once()):
+            scores, unsure[p] = (part[0] for part in super()._accuracy(masks[p : p + 1]))
+            right[p] = scores * self._classes.sizes
+        return np.asarray(right / self._classes.sizes), unsure
 
     def _codes(self, masks: Masks) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
         codes = np.empty((len(masks), len(self._classes.codes)), dtype=np.int16)
@@ -114,10 +154,9 @@ class TorchNormalCDFBayesEngine(NormalCDFBayesEngine):
 
         def work(first: int, last: int) -> None:
             lists = ColumnLists(masks[first:last])
-            codes[first + lists.order] = (self._added(lists) if self._compiled else self._summed(lists)).cpu().numpy()
+            codes[first + lists.order] = self._device_codes(lists).cpu().numpy()
 
-        most = max(1, self._max_bytes // (8 * 3 * self._device_prior.numel()))
-        for p in in_pieces(work, 0, len(masks), most=most):
+        for p in in_pieces(work, 0, len(masks), most=self._most_at_once()):
             codes[p], unsure[p] = (part[0] for part in super()._codes(masks[p : p + 1]))
         return codes, unsure
 
@@ -128,16 +167,20 @@ class TorchNormalCDFBayesEngine(NormalCDFBayesEngine):
             totals += self._device_table[column]
         return (totals == totals.amax(dim=1, keepdim=True)).to(torch.int8).argmax(dim=1).to(torch.int16)
 
-    def _added(self, lists: ColumnLists) -> Any:
+    def _device_codes(self, lists: ColumnLists) -> Any:
+        return self._added(self._courier.sent(lists)) if self._compiled else self._summed(lists)
+
+    def _launch(self, batch: Batch, counts: Any) -> None:
+        tally(self._added(batch), self._device_truth, self._device_starts, counts)
+
+    def _added(self, batch: Batch) -> Any:
         from subswarm.evaluation.triton_gaussian import add_up
 
-        torch, (C, T), P = self._torch, self._device_prior.shape, len(lists)
-        sent = torch.from_numpy(np.concatenate([lists.starts, lists.columns])).pin_memory()
-        sent = sent.to(self._device_prior.device, non_blocking=True)
-        codes = torch.empty((P, T), dtype=torch.int16, device=sent.device)
-        add_up[(-(-T // 128), P)](
-            sent[P + 1 :],
-            sent[: P + 1],
+        C, T = self._device_prior.shape
+        codes = self._torch.empty((batch.size, T), dtype=self._torch.int16, device=self._device_prior.device)
+        add_up[(-(-T // 128), batch.size)](
+            batch.columns,
+            batch.starts,
             self._device_table,
             self._device_prior,
             codes,
@@ -148,3 +191,6 @@ class TorchNormalCDFBayesEngine(NormalCDFBayesEngine):
             num_warps=4,
         )
         return codes
+
+    def _most_at_once(self) -> int:
+        return int(max(1, self._max_bytes // (8 * 3 * self._device_prior.numel())))

@@ -32,6 +32,7 @@ class NeighborTensors:
     weights : (F, n + 1) float64, what a squared difference of the filter's columns counts in each fold; None for 1
     tests, fold_of : (T,) int32, the test rows, fold after fold, and the fold of each
     barred : (F, N) int8, 1 for rows that are not in a fold's training set
+    tested_in : (N,) int32, the fold that each row is tested in, where that says all; else None
     labels : (N,) int32
     """
 
@@ -41,6 +42,7 @@ class NeighborTensors:
     tests: Any
     fold_of: Any
     barred: Any
+    tested_in: Any
     labels: Any
     n_classes: int
     n_neighbors: int
@@ -60,6 +62,7 @@ class NeighborTensors:
             tests=moved(layout.tests, torch.int32),
             fold_of=moved(np.repeat(np.arange(len(sizes)), sizes), torch.int32),
             barred=moved(layout.barred, torch.int8),
+            tested_in=moved(layout.fold_of[0], torch.int32) if len(layout.fold_of) == 1 else None,
             labels=moved(labels, torch.int32),
             n_classes=n_classes,
             n_neighbors=n_neighbors,

@@ -30,6 +30,8 @@ def classify(
     f = tl.program_id(0)
     start = tl.load(starts + p)
     stop = tl.load(starts + p + 1)
+    if start == stop:
+        return
     k = tl.load(sizes + p).to(tl.float64)
     widest = tl.full([BK], 2147483647, dtype=tl.int32)
     for c in range(start, stop, BK):

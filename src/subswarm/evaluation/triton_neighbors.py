@@ -118,12 +118,16 @@ def _numbered(key, number, NUMBERS: tl.constexpr):
 def shortlist(
     left_high, left_low, right_high, right_low, norms, starts, blocks, tests, fold_of, barred, labels,
     codes, work, count, N, T, F, n_neighbors,
-    WEIGHTED: tl.constexpr, NUMBERS: tl.constexpr, FOLD: tl.constexpr,
+    WEIGHTED: tl.constexpr, PARTITION: tl.constexpr, NUMBERS: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, K: tl.constexpr,
 ):
-    """Codes (P, T) of the test rows whose vote is beyond doubt; the others are noted in ``work``."""
-    LANES: tl.constexpr = BN // 2 if FOLD else BN
+    """Codes (P, T) of the test rows whose vote is beyond doubt; the others are noted in ``work``.
+
+    ``barred`` says which rows may not be neighbours: (F, N), or with PARTITION the fold (N,) that each row is tested in.
+    """
     p = tl.program_id(1)
+    if tl.load(starts + p) == tl.load(starts + p + 1):
+        return
     t = tl.program_id(0) * BM + tl.arange(0, BM)
     inside = t < T
     i = tl.load(tests + t, mask=inside, other=0)
@@ -145,9 +149,9 @@ def shortlist(
         norms += p * N
         own_norms = norms + f * 0
     own = tl.load(own_norms + i)
-    first = tl.full([BM, LANES], _FAR, dtype=tl.float32)
-    second = tl.full([BM, LANES], _FAR, dtype=tl.float32)
-    third = tl.full([BM, LANES], _FAR, dtype=tl.float32)
+    first = tl.full([BM, BN], _FAR, dtype=tl.float32)
+    second = tl.full([BM, BN], _FAR, dtype=tl.float32)
+    third = tl.full([BM, BN], _FAR, dtype=tl.float32)
     k = tl.arange(0, BK)
     for tile in range(0, tl.cdiv(N, BN)):
         j = tile * BN + tl.arange(0, BN)
@@ -165,21 +169,19 @@ def shortlist(
             products = tl.dot(x1, y1, products)
             left += BK
             right += BK
-        out = tl.load(barred + f[:, None] * N + j[None, :], mask=there[None, :], other=1)
+        if PARTITION:
+            out = (tl.load(barred + j, mask=there, other=0)[None, :] == f[:, None]) | (there == 0)[None, :]
+        else:
+            out = tl.load(barred + f[:, None] * N + j[None, :], mask=there[None, :], other=1) != 0
         if WEIGHTED:
             height = tl.load(own_norms[:, None] + j[None, :], mask=there[None, :], other=0.0) * (1.0 - looseness)
             key = height - 2.0 * products
         else:
             height = tl.load(norms + j, mask=there, other=0.0) * (1.0 - looseness)
             key = height[None, :] - 2.0 * products
-        key = tl.where(out == 0, key, _FAR)
-        if FOLD:
-            even, odd = tl.split(tl.reshape(key, [BM, LANES, 2]))
-            first, second, third = _sieve(_numbered(even, 2 * tile, NUMBERS), first, second, third)
-            first, second, third = _sieve(_numbered(odd, 2 * tile + 1, NUMBERS), first, second, third)
-        else:
-            first, second, third = _sieve(_numbered(key, tile, NUMBERS), first, second, third)
-    lanes = tl.arange(0, LANES)[None, :]
+        key = tl.where(out, _FAR, key)
+        first, second, third = _sieve(_numbered(key, tile, NUMBERS), first, second, third)
+    lanes = tl.arange(0, BN)[None, :]
     slots = tl.arange(0, K)[None, :]
     keys = tl.full([BM, K], _FAR, dtype=tl.float32)
     rows = tl.full([BM, K], 0, dtype=tl.int32)
@@ -189,9 +191,8 @@ def shortlist(
         lane = tl.min(tl.where(first == low[:, None], lanes, _NONE), axis=1)
         hit = lanes == lane[:, None]
         number = low.to(tl.int32, bitcast=True) & (NUMBERS - 1)
-        row = (number // 2) * BN + 2 * lane + number % 2 if FOLD else number * BN + lane
         keys = tl.where(slots == s, low[:, None], keys)
-        rows = tl.where(slots == s, row[:, None], rows)
+        rows = tl.where(slots == s, (number * BN + lane)[:, None], rows)
         first = tl.where(hit, second, first)
         second = tl.where(hit, third, second)
         third = tl.where(hit, -_FAR, third)
