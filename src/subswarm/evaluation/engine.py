@@ -17,7 +17,7 @@ from subswarm.evaluation.estimator import EstimatorEngine
 from subswarm.evaluation.folds import FoldedData
 from subswarm.evaluation.torch_device import torch_on
 
-__all__ = ["Engine", "engine_for"]
+__all__ = ["Engine", "check_device", "engine_for"]
 
 DEFAULT_MAX_BYTES = 1 << 30
 ENGINES = ("auto", "estimator", "fast", "torch")
@@ -46,6 +46,14 @@ class Engine(Protocol):
         ...
 
 
+class TorchEngine(Engine, Protocol):
+    """An engine that computes with torch, on a device."""
+
+    def __init__(
+        self, estimator: Any, data: FoldedData, *, n_jobs: int | None, max_bytes: int, device: str
+    ) -> None: ...
+
+
 def engine_for(
     estimator: Any,
     data: FoldedData,
@@ -57,7 +65,7 @@ def engine_for(
 ) -> Engine:
     """The fastest engine that is exact here; ``engine`` forces "estimator", or demands a "fast" or a "torch" one."""
     check_choice("engine", engine, ENGINES)
-    check_choice("device", device, DEVICES)
+    check_device(device)
     if engine == "torch" or (device != "cpu" and engine != "estimator"):
         torch_on(device)
         for kind in _torch_engines():
@@ -82,7 +90,14 @@ def engine_for(
     return EstimatorEngine(estimator, data, n_jobs=n_jobs, max_bytes=max_bytes)
 
 
-def _torch_engines() -> list[Any]:
+def check_device(device: str) -> None:
+    """Refuse a device that is unknown, or that is not there."""
+    check_choice("device", device, DEVICES)
+    if device != "cpu":
+        torch_on(device)
+
+
+def _torch_engines() -> list[type[TorchEngine]]:
     from subswarm.evaluation.torch_knn import TorchKNeighborsEngine
     from subswarm.evaluation.torch_nb import TorchGaussianNBEngine, TorchNormalCDFBayesEngine
 

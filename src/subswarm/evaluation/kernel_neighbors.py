@@ -30,6 +30,7 @@ class KernelNeighbors:
         self._torch = torch
         self._truth, self._test_starts = truth, test_starts
         self._n_folds = len(test_starts) - 1
+        self._shortest = int(torch.diff(test_starts).min())
         self._single = tensors.filter.to(torch.float32).contiguous()
         self._weights = None if tensors.weights is None else tensors.weights.to(torch.float32).contiguous()
         self._programs = torch.cuda.get_device_properties(tensors.filter.device).multi_processor_count
@@ -48,11 +49,11 @@ class KernelNeighbors:
         tensors = self._tensors
         folds = 1 if tensors.weights is None else self._n_folds
         sides = tensors.n_rows if tensors.weights is None else tensors.n_rows + tensors.n_tests
-        return 4 * sides * (self._single.shape[1] + BLOCK) + 4 * folds * tensors.n_rows + 6 * tensors.n_tests
+        return int(4 * sides * (self._single.shape[1] + BLOCK) + 4 * folds * tensors.n_rows + 6 * tensors.n_tests)
 
-    def right(self, lists: ColumnLists, *, record: bool) -> NDArray[np.int32]:
+    def right(self, lists: ColumnLists) -> NDArray[np.int32]:
         """How many test rows of each fold are classified rightly, (P, F)."""
-        counts = self._courier.counts(lists, record=record)
+        counts = self._courier.counts(lists)
         self._learn(int(counts[-1]), len(lists))
         return counts[: len(lists) * self._n_folds].reshape(len(lists), self._n_folds)
 
@@ -108,8 +109,8 @@ class KernelNeighbors:
         if weighted:
             left = halves(T)
             kernels.compact[(_tiles(T, 64), P)](*shared, *left, norms, T, lda, WEIGHTED=True, BR=64, BK=BLOCK)
-            kernels.weigh[(_tiles(N, 64), P, F)](
-                self._single, weights, batch.columns, batch.starts, norms, N, lda, F, BR=64, BK=BLOCK
+            kernels.weigh[(_tiles(N, 64), P, _tiles(F, 16))](
+                self._single, weights, batch.columns, batch.starts, norms, N, lda, F, BR=64, BF=16, BK=32
             )
         kernels.shortlist[(_tiles(T, _ROWS), P)](
             *left,
@@ -130,6 +131,7 @@ class KernelNeighbors:
             tensors.n_neighbors,
             WEIGHTED=weighted,
             PARTITION=tensors.tested_in is not None,
+            TWO_FOLDS=self._shortest >= _ROWS,
             NUMBERS=_power_of_two(_tiles(N, _LANES)),
             BM=_ROWS,
             BN=_LANES,

@@ -66,7 +66,7 @@ class NormalCDFBayesEngine(FastEngine):
         return self._classes.accuracy(codes), unsure
 
     def _codes(self, masks: Masks) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
-        """The predicted class of each test row, (P, all test rows), and the masks that scikit-learn had better score."""
+        """The predicted class of each test row, (P, all test rows), and the masks left to scikit-learn."""
         codes = np.empty((len(masks), len(self._classes.codes)), dtype=np.int16)
         unsure = np.zeros(len(masks), dtype=bool)
         columns, starts = column_lists(masks)

@@ -85,34 +85,30 @@ def tally(codes: Any, truth: Any, test_starts: Any, counts: Any) -> None:
 
 
 class ColumnLists:
-    """The selected columns of masks, largest subset first, each list filled up with the column of zeros.
+    """Which columns masks select, largest subset first; lists are filled up with a column of zeros.
 
     Attributes
     ----------
-    order : which mask each list is of
+    order : which of the given masks each one is
+    masks : (P, n), in that order
     sizes : (P,), how many columns are selected
-    starts : (P + 1,), where the lists begin and end
-    columns : all lists in a row; ``n_features`` stands for the column of zeros
+    starts : (P + 1,), where each list begins and ends where all are written in a row
     """
 
     def __init__(self, masks: Masks) -> None:
         self.n_features = masks.shape[1]
-        sizes = masks.sum(axis=1)
+        sizes = np.count_nonzero(masks, axis=1)
         self.order: IntArray = np.argsort(-sizes, kind="stable")
+        self.masks: Masks = masks[self.order]
         self.sizes: NDArray[np.int32] = sizes[self.order].astype(np.int32)
         self.starts: NDArray[np.int32] = np.zeros(len(masks) + 1, dtype=np.int32)
         np.cumsum(-(-self.sizes // UNROLLED) * UNROLLED, out=self.starts[1:])
-        self.columns: NDArray[np.int32] = np.full(self.starts[-1], self.n_features, dtype=np.int32)
-        mask, column = np.nonzero(masks[self.order])
-        shift = self.starts[:-1] - (np.cumsum(self.sizes) - self.sizes)
-        self.columns[np.arange(len(mask)) + shift[mask]] = column
 
     def __len__(self) -> int:
         return len(self.sizes)
 
     def table(self) -> NDArray[np.int64]:
-        """The lists as rows of one table (P, longest), filled up with the column of zeros."""
-        place = self.starts[:-1, None] + np.arange(self.sizes[0])
-        inside = place < self.starts[1:, None]
-        found = self.columns[np.minimum(place, len(self.columns) - 1)]
-        return np.where(inside, found, self.n_features).astype(np.int64)
+        """The lists as rows of one table (P, longest); ``n_features`` stands for the column of zeros."""
+        table = np.full((len(self), int(self.sizes[0])), self.n_features, dtype=np.int64)
+        table[np.arange(table.shape[1]) < self.sizes[:, None]] = np.nonzero(self.masks)[1]
+        return table

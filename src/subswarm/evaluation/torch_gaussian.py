@@ -92,11 +92,10 @@ class GaussianTensors:
         )
 
 
-
 def plain_classes(tensors: GaussianTensors, lists: ColumnLists, torch: Any) -> tuple[Any, Any]:
     """Codes (P, T) of all test rows, and how many rows of each fold are too close to call, (P, F)."""
     device = tensors.theta.device
-    P, (F, C, width) = len(lists), tensors.theta.shape
+    P, width = len(lists), tensors.theta.shape[2]
     chosen = torch.zeros((P, width), dtype=torch.bool, device=device)
     chosen.scatter_(1, torch.as_tensor(lists.table(), device=device), True)
     chosen[:, -1] = False
@@ -164,7 +163,6 @@ class KernelTables:
         """What the tables take."""
         levels = sum(len(np.unique(row)) + 1 for row in alike)
         return int(3 * 8 * levels * (alike.shape[1] + 1) * n_classes)
-
 
     def classify(self, batch: Batch, doubts: Any, torch: Any) -> Any:
         """As `plain_classes`, in one kernel; doubts go into an int32 tensor, codes (P, T) are returned."""

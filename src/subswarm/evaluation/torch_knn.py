@@ -14,6 +14,7 @@ from subswarm.evaluation.folds import FoldedData
 from subswarm.evaluation.knn import KNeighborsEngine
 from subswarm.evaluation.torch_device import ColumnLists, has_kernels, in_pieces, right_counts, torch_on
 from subswarm.evaluation.torch_neighbors import NeighborTensors, votes
+from subswarm.evaluation.torch_replay import affordable
 
 __all__ = ["TorchKNeighborsEngine"]
 
@@ -57,13 +58,12 @@ class TorchKNeighborsEngine(KNeighborsEngine):
         if self._data.scoring.name != "accuracy":
             return super()._sure_scores(masks)
         right = np.empty((len(masks), self._data.n_folds))
-        most = self._most_at_once()
 
         def work(first: int, last: int) -> None:
             lists = ColumnLists(masks[first:last])
-            right[first + lists.order] = self._right(lists, record=most >= 64)
+            right[first + lists.order] = self._right(lists)
 
-        for p in in_pieces(work, 0, len(masks), most=most):
+        for p in in_pieces(work, 0, len(masks), most=self._most_at_once()):
             right[p] = super()._sure_scores(masks[p : p + 1]) * np.diff(self._layout.test_starts)
         return np.asarray(right / np.diff(self._layout.test_starts))
 
@@ -80,9 +80,9 @@ class TorchKNeighborsEngine(KNeighborsEngine):
             found[p] = super()._codes(masks[p : p + 1])[0]
         return found
 
-    def _right(self, lists: ColumnLists, *, record: bool) -> NDArray[Any]:
+    def _right(self, lists: ColumnLists) -> NDArray[Any]:
         if self._kernels:
-            return np.asarray(self._kernels.right(lists, record=record))
+            return np.asarray(self._kernels.right(lists))
         codes = self._plain_codes(lists)
         counts = right_counts(codes, self._device_truth, self._device_starts, self._torch)
         return np.asarray(counts.cpu().numpy())
@@ -95,11 +95,9 @@ class TorchKNeighborsEngine(KNeighborsEngine):
     def _most_at_once(self) -> int:
         """Subsets in a batch that keeps to ``max_bytes``."""
         if self._kernels is not None:
-            each = self._kernels.subset_bytes()
-        else:
-            N, T, n = self._tensors.n_rows, self._tensors.n_tests, self._data.n_features
-            each = 8 * (N * T * 4 + 4 * N * n)
-        return int(max(1, self._max_bytes // each))
+            return affordable(self._max_bytes // self._kernels.subset_bytes())
+        N, T, n = self._tensors.n_rows, self._tensors.n_tests, self._data.n_features
+        return max(1, self._max_bytes // (8 * (N * T * 4 + 4 * N * n)))
 
 
 def _is_plain(estimator: Any) -> bool:

@@ -14,7 +14,7 @@ from subswarm.evaluation.gaussian_nb import GaussianNBEngine
 from subswarm.evaluation.normal_cdf_engine import NormalCDFBayesEngine
 from subswarm.evaluation.torch_device import ColumnLists, has_kernels, in_pieces, right_counts, tally, torch_on
 from subswarm.evaluation.torch_gaussian import GaussianTensors, KernelTables, plain_classes
-from subswarm.evaluation.torch_replay import Batch, Courier
+from subswarm.evaluation.torch_replay import Batch, Courier, affordable, aligned
 
 __all__ = ["TorchGaussianNBEngine", "TorchNormalCDFBayesEngine"]
 
@@ -35,7 +35,7 @@ class TorchGaussianNBEngine(GaussianNBEngine):
         self._kernels = KernelTables(self._tensors, tables.alike, torch) if compiled else None
         self._device_truth = torch.as_tensor(classes.codes, device=device)
         self._device_starts = torch.as_tensor(classes.starts.astype(np.int32), device=device)
-        self._courier = Courier(torch, device, self._launch, lambda size: 2 * size * data.n_folds)
+        self._courier = Courier(torch, device, self._launch, lambda size: 2 * aligned(size * data.n_folds))
 
     @classmethod
     def is_usable_for(cls, estimator: Any, data: FoldedData, device: str) -> bool:
@@ -77,7 +77,7 @@ class TorchGaussianNBEngine(GaussianNBEngine):
         """Rows classified rightly and rows in doubt, each (P, F)."""
         P, F = len(lists), self._data.n_folds
         if self._kernels is not None:
-            both = self._courier.counts(lists, record=True).reshape(2, -1)[:, : P * F]
+            both = self._courier.counts(lists).reshape(2, -1)[:, : P * F]
             return both[0].reshape(P, F), both[1].reshape(P, F)
         codes, doubts = self._device_codes(lists)
         right = right_counts(codes, self._device_truth, self._device_starts, self._torch)
@@ -99,7 +99,7 @@ class TorchGaussianNBEngine(GaussianNBEngine):
     def _most_at_once(self) -> int:
         T = len(self._classes.codes)
         if self._kernels is not None:
-            return max(1, self._max_bytes // (4 * T + 8 * self._data.n_features))
+            return affordable(self._max_bytes // (4 * T + 8 * self._data.n_features))
         F, C, width = self._tensors.theta.shape
         return int(max(1, self._max_bytes // (8 * C * (6 * F * width + 4 * F * self._tensors.longest))))
 
@@ -136,11 +136,11 @@ class TorchNormalCDFBayesEngine(NormalCDFBayesEngine):
     def _accuracy(self, masks: Masks) -> tuple[FloatArray, NDArray[np.bool_]]:
         if not self._compiled:
             return super()._accuracy(masks)
-        right, unsure = np.empty((len(masks), self._data.n_folds)), (masks & self._unsure).any(axis=1)
+        right, unsure = np.empty((len(masks), self._data.n_folds)), self._touched(masks)
 
         def work(first: int, last: int) -> None:
             lists = ColumnLists(masks[first:last])
-            counts = self._courier.counts(lists, record=True)
+            counts = self._courier.counts(lists)
             right[first + lists.order] = counts[: len(lists) * self._data.n_folds].reshape(len(lists), -1)
 
         for p in in_pieces(work, 0, len(masks), most=self._most_at_once()):
@@ -150,7 +150,7 @@ class TorchNormalCDFBayesEngine(NormalCDFBayesEngine):
 
     def _codes(self, masks: Masks) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
         codes = np.empty((len(masks), len(self._classes.codes)), dtype=np.int16)
-        unsure = (masks & self._unsure).any(axis=1)
+        unsure = self._touched(masks)
 
         def work(first: int, last: int) -> None:
             lists = ColumnLists(masks[first:last])
@@ -159,6 +159,10 @@ class TorchNormalCDFBayesEngine(NormalCDFBayesEngine):
         for p in in_pieces(work, 0, len(masks), most=self._most_at_once()):
             codes[p], unsure[p] = (part[0] for part in super()._codes(masks[p : p + 1]))
         return codes, unsure
+
+    def _touched(self, masks: Masks) -> NDArray[np.bool_]:
+        """The masks with a column that is not certain."""
+        return np.asarray((masks & self._unsure).any(axis=1))
 
     def _summed(self, lists: ColumnLists) -> Any:
         torch = self._torch
@@ -193,4 +197,6 @@ class TorchNormalCDFBayesEngine(NormalCDFBayesEngine):
         return codes
 
     def _most_at_once(self) -> int:
+        if self._compiled:
+            return affordable(self._max_bytes // (2 * self._device_prior.shape[1] + 8 * self._data.n_features))
         return int(max(1, self._max_bytes // (8 * 3 * self._device_prior.numel())))

@@ -16,9 +16,32 @@ _EPS = tl.constexpr(2.220446049250313e-16)
 
 @triton.jit
 def classify(
-    columns, starts, sizes, rows, row_starts, fold_sizes, test_starts, n_classes, theta, log_prior, rank, slots,
-    constant, half, risk, slack, slack_alone, codes, doubts, T, F, C, width,
-    CP: tl.constexpr, BS: tl.constexpr, BK: tl.constexpr,
+    columns,
+    starts,
+    sizes,
+    rows,
+    row_starts,
+    fold_sizes,
+    test_starts,
+    n_classes,
+    theta,
+    log_prior,
+    rank,
+    slots,
+    constant,
+    half,
+    risk,
+    slack,
+    slack_alone,
+    codes,
+    doubts,
+    T,
+    F,
+    C,
+    width,
+    CP: tl.constexpr,
+    BS: tl.constexpr,
+    BK: tl.constexpr,
 ):
     """Codes (P, T) of all test rows, and how many rows of each fold are too close to call, (P, F).
 
@@ -95,7 +118,15 @@ def classify(
 
 @triton.jit
 def add_up(
-    columns, starts, table, log_prior, codes, T, C, BS: tl.constexpr, CP: tl.constexpr,
+    columns,
+    starts,
+    table,
+    log_prior,
+    codes,
+    T,
+    C,
+    BS: tl.constexpr,
+    CP: tl.constexpr,
 ):
     """Codes (P, T): the class of the largest sum of ``table`` (width, C, T) over the columns, added in their order."""
     p = tl.program_id(1)

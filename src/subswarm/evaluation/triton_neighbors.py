@@ -38,8 +38,21 @@ def _winner(labels, counts):
 
 @triton.jit
 def compact(
-    A, weights, columns, starts, blocks, rows, fold_of, high, low, norms, R, lda,
-    WEIGHTED: tl.constexpr, BR: tl.constexpr, BK: tl.constexpr,
+    A,
+    weights,
+    columns,
+    starts,
+    blocks,
+    rows,
+    fold_of,
+    high,
+    low,
+    norms,
+    R,
+    lda,
+    WEIGHTED: tl.constexpr,
+    BR: tl.constexpr,
+    BK: tl.constexpr,
 ):
     """Columns of subset p of A's rows, as two bfloat16 numbers each, (R, padded), and the rows' squared norms.
 
@@ -77,23 +90,23 @@ def compact(
 
 
 @triton.jit
-def weigh(A, weights, columns, starts, norms, N, lda, F, BR: tl.constexpr, BK: tl.constexpr):
+def weigh(A, weights, columns, starts, norms, N, lda, F, BR: tl.constexpr, BF: tl.constexpr, BK: tl.constexpr):
     """The squared norms of all rows with each fold's weights, (P, F, N)."""
     p = tl.program_id(1)
-    f = tl.program_id(2)
     i = tl.program_id(0) * BR + tl.arange(0, BR)
-    inside = i < N
+    f = tl.program_id(2) * BF + tl.arange(0, BF)
     start = tl.load(starts + p)
     stop = tl.load(starts + p + 1)
-    total = tl.zeros([BR], dtype=tl.float32)
+    total = tl.zeros([BR, BF], dtype=tl.float32)
     for c in range(start, stop, BK):
         k = c + tl.arange(0, BK)
         there = k < stop
         j = tl.load(columns + k, mask=there, other=0)
-        w = tl.load(weights + f * lda + j, mask=there, other=0.0)
-        x = tl.load(A + i[:, None] * lda + j[None, :], mask=inside[:, None] & there[None, :], other=0.0)
-        total += tl.sum(x * x * w[None, :], axis=1)
-    tl.store(norms + (p * F + f) * N + i, total, mask=inside)
+        w = tl.load(weights + f[None, :] * lda + j[:, None], mask=there[:, None] & (f < F)[None, :], other=0.0)
+        x = tl.load(A + i[:, None] * lda + j[None, :], mask=(i < N)[:, None] & there[None, :], other=0.0)
+        total = tl.dot(x * x, w, total, input_precision="ieee")
+    place = norms + (p * F + f[None, :]) * N + i[:, None]
+    tl.store(place, total, mask=(i < N)[:, None] & (f < F)[None, :])
 
 
 @triton.jit
@@ -116,14 +129,37 @@ def _numbered(key, number, NUMBERS: tl.constexpr):
 
 @triton.jit
 def shortlist(
-    left_high, left_low, right_high, right_low, norms, starts, blocks, tests, fold_of, barred, labels,
-    codes, work, count, N, T, F, n_neighbors,
-    WEIGHTED: tl.constexpr, PARTITION: tl.constexpr, NUMBERS: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, K: tl.constexpr,
+    left_high,
+    left_low,
+    right_high,
+    right_low,
+    norms,
+    starts,
+    blocks,
+    tests,
+    fold_of,
+    barred,
+    labels,
+    codes,
+    work,
+    count,
+    N,
+    T,
+    F,
+    n_neighbors,
+    WEIGHTED: tl.constexpr,
+    PARTITION: tl.constexpr,
+    TWO_FOLDS: tl.constexpr,
+    NUMBERS: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    K: tl.constexpr,
 ):
     """Codes (P, T) of the test rows whose vote is beyond doubt; the others are noted in ``work``.
 
-    ``barred`` says which rows may not be neighbours: (F, N), or with PARTITION the fold (N,) that each row is tested in.
+    With TWO_FOLDS no tile of test rows reaches into a third fold.
+    ``barred`` says which rows may not be neighbours: (F, N), or with PARTITION the fold (N,) each row is tested in.
     """
     p = tl.program_id(1)
     if tl.load(starts + p) == tl.load(starts + p + 1):
@@ -138,27 +174,33 @@ def shortlist(
     selected = (tl.load(starts + p + 1) - tl.load(starts + p)).to(tl.float32)
     looseness = (2.5 * selected + 192.0 + 4 * NUMBERS) * _ULP
     floor = (selected + 8.0) * 1e-36
-    left_offset = offset
-    left_row = i
+    right_high += offset
+    right_low += offset
     if WEIGHTED:
-        left_offset = block.to(tl.int64) * BK * T
+        left_high += block.to(tl.int64) * BK * T
+        left_low += block.to(tl.int64) * BK * T
         left_row = tl.where(inside, t, 0)
         norms += p * F * N
         own_norms = norms + f * N
     else:
+        left_high += offset
+        left_low += offset
+        left_row = i
         norms += p * N
         own_norms = norms + f * 0
     own = tl.load(own_norms + i)
+    first_fold = tl.min(tl.where(inside, f, _NONE), axis=0)
+    last_fold = tl.max(f, axis=0)
     first = tl.full([BM, BN], _FAR, dtype=tl.float32)
     second = tl.full([BM, BN], _FAR, dtype=tl.float32)
     third = tl.full([BM, BN], _FAR, dtype=tl.float32)
     k = tl.arange(0, BK)
-    for tile in range(0, tl.cdiv(N, BN)):
+    for tile in range(tl.cdiv(N, BN)):
         j = tile * BN + tl.arange(0, BN)
         there = j < N
         products = tl.zeros([BM, BN], dtype=tl.float32)
-        left = left_offset + left_row[:, None].to(tl.int64) * width + k[None, :]
-        right = offset + tl.where(there, j, 0)[None, :].to(tl.int64) * width + k[:, None]
+        left = left_row[:, None] * width + k[None, :]
+        right = tl.where(there, j, 0)[None, :] * width + k[:, None]
         for _ in range(0, width, BK):
             x1 = tl.load(left_high + left)
             x2 = tl.load(left_low + left)
@@ -173,7 +215,12 @@ def shortlist(
             out = (tl.load(barred + j, mask=there, other=0)[None, :] == f[:, None]) | (there == 0)[None, :]
         else:
             out = tl.load(barred + f[:, None] * N + j[None, :], mask=there[None, :], other=1) != 0
-        if WEIGHTED:
+        if WEIGHTED and TWO_FOLDS:
+            one = tl.load(norms + first_fold * N + j, mask=there, other=0.0)
+            other = tl.load(norms + last_fold * N + j, mask=there, other=0.0)
+            height = tl.where((f == first_fold)[:, None], one[None, :], other[None, :]) * (1.0 - looseness)
+            key = height - 2.0 * products
+        elif WEIGHTED:
             height = tl.load(own_norms[:, None] + j[None, :], mask=there[None, :], other=0.0) * (1.0 - looseness)
             key = height - 2.0 * products
         else:
@@ -219,8 +266,22 @@ def shortlist(
 
 @triton.jit
 def settle(
-    X, fold_stride, columns, starts, tests, fold_of, barred, labels, codes, work, count, N, T, n_neighbors,
-    BN: tl.constexpr, K: tl.constexpr,
+    X,
+    fold_stride,
+    columns,
+    starts,
+    tests,
+    fold_of,
+    barred,
+    labels,
+    codes,
+    work,
+    count,
+    N,
+    T,
+    n_neighbors,
+    BN: tl.constexpr,
+    K: tl.constexpr,
 ):
     """Codes of the ``count`` rows noted in ``work``, one after another in each program.
 
@@ -262,7 +323,10 @@ def settle(
         ahead = (keys[None, :] < keys[:, None]) | ((keys[None, :] == keys[:, None]) & (rows[None, :] < rows[:, None]))
         chosen = (tl.sum(ahead.to(tl.int32), axis=1) < n_neighbors) & (rows < N)
         label = tl.load(labels + rows, mask=rows < N, other=-1)
-        tl.store(codes + place, tl.max(_winner(label[None, :], _counts(label[None, :], chosen[None, :])), axis=0).to(tl.int16))
+        tl.store(
+            codes + place,
+            tl.max(_winner(label[None, :], _counts(label[None, :], chosen[None, :])), axis=0).to(tl.int16),
+        )
 
 
 @triton.jit
