@@ -52,7 +52,10 @@ class GaussianTensors:
     def of(
         cls, tables: GaussianTables, classes: FoldClasses, torch: Any, device: str, *, plain: bool
     ) -> GaussianTensors:
-        F, C, n = tables.theta.shape
+        means, variances, errors = (
+            array.transpose(0, 2, 1) for array in (tables.theta, tables.class_variance, tables.mean_error)
+        )
+        F, C, n = means.shape
         longest = int(tables.sizes.max())
 
         def moved(array: Any) -> Any:
@@ -68,13 +71,13 @@ class GaussianTensors:
             filled = np.zeros((F, 1, n + 1, longest))
             for f, block in enumerate(padded):
                 filled[f, 0, :, : block.shape[1]] = block
-            theta = np.concatenate([tables.theta, np.zeros((F, C, 1))], axis=2)
+            theta = np.concatenate([means, np.zeros((F, C, 1))], axis=2)
             squares = (filled - theta[..., None]) ** 2
             gaps = moved(np.where(np.isfinite(squares), squares, 0.0))  # NaN columns are told by their variance
         return cls(
-            theta=widened(tables.theta),
-            class_variance=widened(tables.class_variance),
-            mean_error=widened(tables.mean_error),
+            theta=widened(means),
+            class_variance=widened(variances),
+            mean_error=widened(errors),
             variance=widened(tables.variance),
             rows=moved(np.concatenate([block.ravel() for block in padded])),
             row_starts=moved(tables.row_starts.astype(np.int64) + np.concatenate([[0], np.cumsum(tables.sizes)[:-1]])),
