@@ -33,3 +33,15 @@ def test_growth_is_drawn(tmp_path: Path):
     output = run("growth", "--quick", "--out", str(picture))
     assert output.count("subset size") == 6
     assert picture.stat().st_size > 5000
+
+
+def test_torch_is_compared_with_the_cpu_engines(uci):
+    pytest.importorskip("torch", reason="torch (extra gpu) is not installed")
+    uci("wine")
+    output = run(
+        "gpu", "--device", "cpu", "--datasets", "wine", "--models", "nb", "--repeats", "1", "--search", "wine",
+        "--evaluations", "60",
+    )  # fmt: skip
+    assert "0 of 600" in output
+    assert "TFLOP/s in float32" in output
+    assert "wine, nb, 2d-upso, 60 evaluations" in output

@@ -89,6 +89,47 @@ def in_a_process(*arguments, **options):
     return subprocess.Popen([sys.executable, *arguments], env=environment, **options)
 
 
+def test_runs_in_lockstep_find_what_they_find_one_by_one(tmp_path):
+    from subswarm.study import runner
+    from subswarm.study.local import local_outcomes
+
+    study = a_study(datasets=(Source("wine"), Source("wdbc")), runs=3, evaluations=60)
+    alone, together = (
+        {
+            outcome.planned.key: outcome.content
+            for outcome in local_outcomes(
+                [runner.task_for(study, run, None) for run in study.plan()], 1, lockstep=lockstep
+            )
+        }
+        for lockstep in (False, True)
+    )
+    assert alone == together
+    assert len(alone) == 12
+
+
+def test_a_run_that_fails_in_lockstep_fails_alone(tmp_path, monkeypatch):
+    from subswarm.study import runner, worker
+    from subswarm.study.local import local_outcomes
+
+    study = a_study(runs=3)
+    tasks = [runner.task_for(study, run, None) for run in study.plan()]
+    doomed = tasks[2].planned.seed
+    search = worker.search
+
+    def sometimes(algorithm, objective, budget, *, rng):
+        if rng.bit_generator.state == np.random.default_rng(doomed).bit_generator.state:
+            raise RuntimeError("no luck")
+        return search(algorithm, objective, budget, rng=rng)
+
+    def never(*_, **__):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(worker, "search", sometimes)
+    monkeypatch.setattr(worker, "search_together", never)
+    outcomes = list(local_outcomes(tasks, 1, lockstep=True))
+    assert [outcome.failure is not None for outcome in outcomes] == [False, False, True, False, False, False]
+
+
 def test_a_study_runs_its_grid_and_keeps_all_there_is_to_know(tmp_path):
     summary = run_study(a_study(), tmp_path / "a.db")
     assert (summary.asked, summary.ran, summary.failed) == (4, 4, 0)

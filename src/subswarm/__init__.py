@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from subswarm.algorithms import Search
     from subswarm.core.budget import Budget
     from subswarm.core.types import SearchResult
-    from subswarm.drive import search
+    from subswarm.drive import search, search_together
     from subswarm.evaluation import Objective, make_objective
     from subswarm.selector import SwarmSelector
 
@@ -26,6 +26,7 @@ __all__ = [
     "make_objective",
     "plot",
     "search",
+    "search_together",
     "testing",
 ]
 
@@ -37,6 +38,7 @@ _HOME = {
     "SwarmSelector": "subswarm.selector",
     "make_objective": "subswarm.evaluation",
     "search": "subswarm.drive",
+    "search_together": "subswarm.drive",
 }
 _MODULES = ("algorithms", "plot", "testing")
 

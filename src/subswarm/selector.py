@@ -72,11 +72,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         highest on the table passed to ``fit``; fixed features are always among them.
     choose : "best" or "one-se", default="best"
         "one-se" selects the fewest columns whose score is within one standard error of the best subset's.
-    engine : "auto", "estimator" or "fast", default="auto"
-        What scores the subsets: the fastest exact engine, scikit-learn itself, or a fast engine or an error.
+    engine : "auto", "estimator", "fast" or "torch", default="auto"
+        What scores the subsets: the fastest exact engine, scikit-learn itself, or a fast (or torch) engine or an error.
     n_jobs : int or None
         Workers for joblib. The result does not depend on it.
-    device : "cpu"
+    device : "cpu" or "cuda"
+        "cuda" scores on an NVIDIA GPU and needs the extra ``gpu``. The result does not depend on it.
     random_state : int, RandomState instance or None
         Fixes folds, search and any ``random_state=None`` inside the estimator. Global random state is never touched.
     verbose : int, default=1

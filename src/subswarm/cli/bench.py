@@ -126,3 +126,45 @@ def overhead(
             f"{cost.algorithm:<20} {cost.n_features:>8} {cost.batch:>6} {cost.median:>10.3f} "
             f"{cost.slowest_tenth:>14.3f}"
         )
+
+
+@app.command()
+def gpu(
+    datasets: Annotated[
+        str, typer.Option(help="Data sets, separated by commas; all that are present by default.")
+    ] = "",
+    models: Annotated[str, typer.Option(help="Models with a path on the GPU, separated by commas.")] = "nb,knn",
+    device: Annotated[str, typer.Option(help="cuda, or cpu to try the command where there is no GPU.")] = "cuda",
+    repeats: Annotated[int, typer.Option(min=1, help="Batches timed; medians are printed.")] = 5,
+    searched: Annotated[
+        str, typer.Option("--search", help="Data sets on which a whole search is timed, too.")
+    ] = "secom,ozone,wdbc,wine",
+    evaluations: Annotated[int, typer.Option(min=1, help="Evaluations of such a search.")] = 6000,
+) -> None:
+    """Microseconds per evaluation of the torch engines, against the CPU engines and the device's own rates."""
+    from subswarm.bench.gpu import compare_device, device_rates, time_search
+    from subswarm.datasets import is_present, names
+
+    chosen = datasets.split(",") if datasets else [name for name in names() if is_present(name)]
+    rates = device_rates(device)
+    typer.echo(
+        f"{rates.name}: copies {rates.copy / 1e12:.2f} TB/s, multiplies {rates.float32 / 1e12:.1f} TFLOP/s in float32"
+    )
+    typer.echo(
+        f"{'dataset':<12} {'rows':>5} {'cols':>4} {'model':<13} | us at 30 | at 1200 | us, CPU | ratio | of copy | "
+        "of float32 | settled | losses that differ"
+    )
+    for row in compare_device(chosen, models=models.split(","), device=device, repeats=repeats, rates=rates):
+        settled = "" if row.settled is None else f"{row.settled:.2%}"
+        typer.echo(
+            f"{row.dataset:<12} {row.rows:>5} {row.columns:>4} {row.model:<13} | {row.swarm * 1e6:>8.2f} | "
+            f"{row.together * 1e6:>7.2f} | {row.cpu * 1e6:>7.0f} | {row.cpu / row.together:>5.0f} | "
+            f"{row.copy_share:>7.1%} | {row.float_share:>10.1%} | {settled:>7} | {row.differ} of {row.compared}"
+        )
+    for name in [name for name in searched.split(",") if name in chosen]:
+        for model in models.split(","):
+            took = time_search(name, model=model, device=device, evaluations=evaluations)
+            typer.echo(
+                f"{took.dataset}, {took.model}, {took.algorithm}, {took.evaluations} evaluations: {took.seconds:.3f} s "
+                f"(algorithm {took.algorithm_seconds:.3f}, evaluation {took.evaluation_seconds:.3f})"
+            )

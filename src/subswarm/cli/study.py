@@ -47,6 +47,9 @@ def run(
         str | None, typer.Option(help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786.")
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another process that writes to the store.")] = False,
+    device: Annotated[
+        str, typer.Option(help="cpu, or cuda: a GPU scores, in batches of many runs. The results are the same.")
+    ] = "cpu",
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing while it runs.")] = False,
 ) -> None:
     """Run what is missing of a study; break it off whenever you like, the same command goes on."""
@@ -68,6 +71,7 @@ def run(
                 backend=backend,
                 scheduler=scheduler,
                 wait=wait,
+                device=device,
                 progress=watch,
             )
         except KeyboardInterrupt:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
-from subswarm.core.types import FloatArray, IntArray, Masks
+from subswarm.core.types import FloatArray, IntArray, Mask, Masks
 from subswarm.evaluation.answers import LABEL_SCORERS, Answers
 from subswarm.evaluation.fast_engine import FastEngine, FoldClasses, codes_of, column_lists
 from subswarm.evaluation.folds import FoldedData
@@ -91,10 +91,7 @@ class GaussianNBEngine(FastEngine):
         for start, stop in tables.batches(masks):
             self._classify(masks[start:stop], codes[start:stop], doubts[start:stop])
         for p, f in zip(*np.nonzero(doubts), strict=True):
-            chosen = np.flatnonzero(masks[p])
-            model, rows = self.assembled(chosen, int(f))
-            codes[p, self._classes.rows_of(int(f))] = codes_of(model.predict(rows), self._classes.classes[f])
-            self.rechecked += 1
+            codes[p, self._classes.rows_of(int(f))] = self._asked_model(masks[p], int(f))
         return codes
 
     def _classify(self, masks: Masks, codes: NDArray[np.int16], doubts: NDArray[np.int64]) -> None:
@@ -126,6 +123,12 @@ class GaussianNBEngine(FastEngine):
         """Masks in one product: enough pieces for all threads, results that stay in the cache."""
         fits = _RESULTS // int(self._tables.sizes.max() * self._tables.most_classes)
         return max(1, min(64, fits, max(8, -(-n_masks * self._data.n_folds // (4 * threads)))))
+
+    def _asked_model(self, mask: Mask, fold: int) -> NDArray[np.int16]:
+        """The codes of a fold's test rows by `GaussianNB` itself, for a fold that is too close to call."""
+        self.rechecked += 1
+        model, rows = self.assembled(np.flatnonzero(mask), fold)
+        return codes_of(model.predict(rows), self._classes.classes[fold])
 
     def assembled(self, columns: IntArray, fold: int) -> tuple[Any, FloatArray]:
         """A fitted `GaussianNB` for these columns and the fold's test rows, bit for bit what fitting it would give."""

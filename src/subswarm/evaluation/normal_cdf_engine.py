@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
 from subswarm.core.types import FloatArray, Masks
@@ -50,10 +51,24 @@ class NormalCDFBayesEngine(FastEngine):
         )
 
     def _scores(self, masks: Masks) -> FloatArray:
+        if self._data.scoring.name == "accuracy":
+            scores, unsure = self._accuracy(masks)
+        else:
+            codes, unsure = self._codes(masks)
+            scores = np.array([self._score_folds(partial(self._answer, row)) for row in codes])
+        if type(self._scaler) is StandardScaler:
+            unsure = unsure | (masks.sum(axis=1) == 1)  # a lone column's mean is summed in another order
+        scores[unsure] = np.nan
+        return scores
+
+    def _accuracy(self, masks: Masks) -> tuple[FloatArray, NDArray[np.bool_]]:
+        codes, unsure = self._codes(masks)
+        return self._classes.accuracy(codes), unsure
+
+    def _codes(self, masks: Masks) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
+        """The predicted class of each test row, (P, all test rows), and the masks left to scikit-learn."""
         codes = np.empty((len(masks), len(self._classes.codes)), dtype=np.int16)
         unsure = np.zeros(len(masks), dtype=bool)
-        if type(self._scaler) is StandardScaler:
-            unsure |= masks.sum(axis=1) == 1  # a lone column's mean is summed in another order
         columns, starts = column_lists(masks)
         for f in range(self._data.n_folds):
             table, log_prior = self._table(f)
@@ -61,12 +76,7 @@ class NormalCDFBayesEngine(FastEngine):
             answers = codes[:, self._classes.rows_of(f)]
             threads = self._threads if len(columns) * table[0].size > _WORTH_THREADS else 1
             spread(partial(_classify, columns, starts, table, log_prior, answers), len(masks), threads)
-        if self._data.scoring.name == "accuracy":
-            scores = self._classes.accuracy(codes)
-        else:
-            scores = np.array([self._score_folds(partial(self._answer, row)) for row in codes])
-        scores[unsure] = np.nan
-        return scores
+        return codes, unsure
 
     def _answer(self, codes: Any, fold: int) -> tuple[Any, Any]:
         classes, rows = self._classes.classes[fold], codes[self._classes.rows_of(fold)]

@@ -87,6 +87,11 @@ class Objective:
         return self._engine.name
 
     @property
+    def engine_facts(self) -> dict[str, Any]:
+        """What the engine counts, for benchmarks: ``settled`` of the torch neighbours, ``rechecked`` of the others."""
+        return {name: getattr(self._engine, name) for name in ("settled", "rechecked") if hasattr(self._engine, name)}
+
+    @property
     def scoring(self) -> Scoring:
         """The scorer, and how its score becomes a loss."""
         return self._data.scoring
@@ -161,11 +166,13 @@ def make_objective(
         Passed to the splitter.
     n_jobs : int or None
         Workers for joblib; whatever its backend, the losses are the same.
-    device : "cpu"
+    device : "cpu" or "cuda"
+        What scores the subsets. "cuda" needs an NVIDIA GPU and the extra ``gpu``; the losses are the same.
     random_state : int or None, default=0
         Draws the folds where ``cv`` is an integer.
-    engine : "auto", "estimator" or "fast"
-        Which engine scores the subsets; "auto" takes the fastest that is exact.
+    engine : "auto", "estimator", "fast" or "torch"
+        Which engine scores the subsets; "auto" takes the fastest that is exact. "torch" computes with torch, on the
+        CPU too.
     max_bytes : int
         Memory a fast engine may use for its tables and blocks.
     params : dict, optional

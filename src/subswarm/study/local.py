@@ -12,22 +12,31 @@ from functools import cache
 
 from subswarm.core.errors import SubswarmError
 from subswarm.study.records import Outcome
-from subswarm.study.worker import Task, perform
+from subswarm.study.worker import Task, perform, perform_together
 
 __all__ = ["local_outcomes"]
 
+_LOCKSTEP = 40
+"""Runs of one problem that a worker searches in lockstep where a GPU scores: batches of a thousand subsets and more."""
 
-def local_outcomes(tasks: Sequence[Task], jobs: int) -> Iterator[Outcome]:
-    """The outcomes as they land. One run a task: the costliest come first, so that all workers end together."""
-    if jobs == 1 or len(tasks) < 2:
-        yield from map(perform, tasks)
+
+def local_outcomes(tasks: Sequence[Task], jobs: int, *, lockstep: bool = False) -> Iterator[Outcome]:
+    """The outcomes as they land. One run a task: the costliest come first, so that all workers end together.
+
+    With ``lockstep`` each worker takes many runs of one problem at a time, and scores their subsets together.
+    """
+    portions = _portions(tasks, _LOCKSTEP if lockstep else 1)
+    if jobs == 1 or len(portions) < 2:
+        for portion in portions:
+            yield from _perform(portion)
         return
     from joblib import Parallel, delayed
 
     parallel = Parallel(n_jobs=jobs, batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
-    outcomes = parallel(delayed(_perform_undisturbed)(task) for task in tasks)
+    outcomes = parallel(delayed(_perform_undisturbed)(portion) for portion in portions)
     try:
-        yield from outcomes
+        for landed in outcomes:
+            yield from landed
     except BrokenExecutor as error:
         raise SubswarmError(
             "a worker process was killed, perhaps for want of memory; every finished run is kept: run again, with "
@@ -37,12 +46,27 @@ def local_outcomes(tasks: Sequence[Task], jobs: int) -> Iterator[Outcome]:
         outcomes.close()
 
 
-def _perform_undisturbed(task: Task) -> Outcome:
+def _portions(tasks: Sequence[Task], size: int) -> list[list[Task]]:
+    """The tasks in order, cut where the problem changes and after ``size`` of them."""
+    portions: list[list[Task]] = []
+    for task in tasks:
+        if portions and len(portions[-1]) < size and portions[-1][0].spec == task.spec:
+            portions[-1].append(task)
+        else:
+            portions.append([task])
+    return portions
+
+
+def _perform(portion: list[Task]) -> list[Outcome]:
+    return perform_together(portion) if len(portion) > 1 else [perform(portion[0])]
+
+
+def _perform_undisturbed(portion: list[Task]) -> list[Outcome]:
     """In a worker Ctrl-C is not for us: the first process hears it and ends us."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     _end_with(os.getppid())
-    return perform(task)
+    return _perform(portion)
 
 
 @cache

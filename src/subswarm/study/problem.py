@@ -24,7 +24,10 @@ __all__ = ["Problem", "ProblemSpec", "build_problem", "problem_for"]
 
 @dataclass(frozen=True)
 class ProblemSpec:
-    """All that a worker needs to build a problem; ``outer`` is (fold held out, number of outer folds)."""
+    """All that a worker needs to build a problem; ``outer`` is (fold held out, number of outer folds).
+
+    ``device`` says what scores the subsets; the losses do not depend on it.
+    """
 
     source: Source
     model: str
@@ -33,6 +36,7 @@ class ProblemSpec:
     outer: tuple[int, int] | None
     seed: int
     data_dir: str | None
+    device: str = "cpu"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +86,7 @@ def build_problem(spec: ProblemSpec) -> Problem:
         train = impute_nearest(X[rows]), y[rows]
         test = impute_nearest(X[held_out], donors=X[rows]), y[held_out]
     folds = draw(train[1], _inner_folds(train[1], spec.folds), seed=spec.seed)
-    objective = make_objective(model, *train, cv=folds, n_jobs=1)
+    objective = make_objective(model, *train, cv=folds, n_jobs=1, device=spec.device)
     n_features = X.shape[1]
     every, first = np.ones(n_features, dtype=bool), np.arange(n_features) == 0
     facts = ProblemFacts(

@@ -10,6 +10,7 @@ from time import monotonic
 from subswarm.core.checks import check_choice
 from subswarm.core.errors import SettingError
 from subswarm.datasets import is_present, load_dataset
+from subswarm.evaluation import check_device
 from subswarm.study.costs import Costs
 from subswarm.study.local import local_outcomes
 from subswarm.study.plan import PlannedRun, Study
@@ -18,7 +19,7 @@ from subswarm.study.records import Outcome
 from subswarm.study.store import Store
 from subswarm.study.worker import Task
 
-__all__ = ["Progress", "Summary", "run_study"]
+__all__ = ["Progress", "Summary", "run_study", "task_for"]
 
 BACKENDS = ("local", "dask")
 
@@ -62,6 +63,7 @@ def run_study(
     backend: str = "local",
     scheduler: str | None = None,
     wait: bool = False,
+    device: str = "cpu",
     progress: Callable[[Progress], object] | None = None,
 ) -> Summary:
     """Run what is missing of a study, and keep each result as it lands.
@@ -83,6 +85,9 @@ def run_study(
         Address of the Dask scheduler. Its workers read the data themselves: ``data_dir`` must mean the same to them.
     wait : bool, default=False
         Whether to wait for another process that writes to the store; else it is an error.
+    device : "cpu" or "cuda"
+        What scores the subsets. With "cuda" each worker process searches many runs in lockstep, so that the GPU gets
+        large batches; the results are the same.
     progress : function, called with a `Progress`
 
     Returns
@@ -94,6 +99,7 @@ def run_study(
         raise SettingError("backend 'dask' and the address of its scheduler belong together; give both or neither.")
     if jobs < 1:
         raise SettingError(f"jobs must be at least 1; got {jobs}.")
+    check_device(device)
     began = monotonic()
     with Store.writing(store, jobs=jobs, wait=wait) as opened:
         opened.adopt(study)
@@ -102,18 +108,18 @@ def run_study(
         missing = [run for run in asked if run.key not in done and (retry_failed or run.key not in failures)]
         _fetch_absent(study, missing, data_dir)
         costs = Costs(study.protocol, study.evaluations, opened.seconds())
-        tasks = [_task(study, run, data_dir) for run in costs.costliest_first(missing)]
+        tasks = [task_for(study, run, data_dir, device) for run in costs.costliest_first(missing)]
         counted = _Counter(opened, study, asked, jobs, progress)
         counted.show(None)
-        for outcome in _outcomes(tasks, jobs, scheduler):
+        for outcome in _outcomes(tasks, jobs, scheduler, lockstep=device != "cpu"):
             opened.record(outcome)
             counted.show(outcome)
         return Summary(len(asked), len(asked) - len(missing), len(missing), counted.failed, monotonic() - began)
 
 
-def _outcomes(tasks: list[Task], jobs: int, scheduler: str | None) -> Iterator[Outcome]:
+def _outcomes(tasks: list[Task], jobs: int, scheduler: str | None, *, lockstep: bool) -> Iterator[Outcome]:
     if scheduler is None:
-        return local_outcomes(tasks, jobs)
+        return local_outcomes(tasks, jobs, lockstep=lockstep)
     from subswarm.study.cluster import dask_outcomes
 
     return dask_outcomes(tasks, scheduler)
@@ -155,7 +161,8 @@ class _Counter:
             self._tell(Progress(total, total - len(self._left) - failed, failed, outcome, left))
 
 
-def _task(study: Study, run: PlannedRun, data_dir: str | PathLike[str] | None) -> Task:
+def task_for(study: Study, run: PlannedRun, data_dir: str | PathLike[str] | None = None, device: str = "cpu") -> Task:
+    """All that a worker needs for a planned run."""
     spec = ProblemSpec(
         source=study.source(run.dataset),
         model=run.model,
@@ -164,6 +171,7 @@ def _task(study: Study, run: PlannedRun, data_dir: str | PathLike[str] | None) -
         outer=None if run.outer_fold is None else (run.outer_fold, study.outer),
         seed=study.seed,
         data_dir=None if data_dir is None else fspath(data_dir),
+        device=device,
     )
     return Task(run, spec, study.contender(run.algorithm), study.evaluations)
 

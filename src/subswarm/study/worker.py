@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from subswarm.core.budget import Budget
 from subswarm.core.types import History, SearchResult
-from subswarm.drive import search
+from subswarm.drive import search, search_together
 from subswarm.hybrid import with_scores
 from subswarm.study.plan import Contender, PlannedRun
 from subswarm.study.problem import Problem, ProblemSpec, problem_for
 from subswarm.study.records import Failure, Outcome, RunContent, RunTiming, machine, versions
 
-__all__ = ["Task", "perform"]
+__all__ = ["Task", "perform", "perform_together"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,26 @@ def perform(task: Task) -> Outcome:
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
         return Outcome(task.planned, failure=Failure(said, traceback.format_exc()))
+
+
+def perform_together(tasks: Sequence[Task]) -> list[Outcome]:
+    """The outcomes of runs that share one problem, searched in lockstep: the same as one by one, in larger batches."""
+    try:
+        problem = problem_for(tasks[0].spec)
+        results = search_together(
+            [with_scores(task.contender.make(), *problem.train) for task in tasks],
+            problem.objective.fresh(),
+            Budget(evaluations=tasks[0].evaluations),
+            rngs=[np.random.default_rng(task.planned.seed) for task in tasks],
+        )
+    except Exception:
+        return [perform(task) for task in tasks]  # one by one, so that only those that fail are recorded as failed
+    if any(result.stop_reason == "interrupted" for result in results):
+        raise KeyboardInterrupt
+    return [
+        Outcome(task.planned, _content(result, problem), _timing(result), problem.facts)
+        for task, result in zip(tasks, results, strict=True)
+    ]
 
 
 def _content(result: SearchResult, problem: Problem) -> RunContent:

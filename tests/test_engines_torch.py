@@ -1,0 +1,196 @@
+"""The torch engines give the CPU engines' losses: plain torch on the CPU here, our kernels where there is a GPU."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+from engine_oracle import UCI, fast, folded, masks_of_all_sizes
+from subswarm import SwarmSelector
+from subswarm.core.errors import MissingExtraError, SettingError
+from subswarm.evaluation import NormalCDFBayes, make_objective
+from subswarm.evaluation.engine import engine_for
+
+torch = pytest.importorskip("torch", reason="torch (extra gpu) is not installed")
+SMALL = [name for name in UCI if name not in ("ozone", "secom", "german", "vehicle", "arrhythmia", "musk-1")]
+
+
+def on_torch(model, data, **settings):
+    return engine_for(model, data, engine="torch", **settings)
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianNB(),
+        NormalCDFBayes(),
+        KNeighborsClassifier(),
+        make_pipeline(StandardScaler(), KNeighborsClassifier()),
+    ],
+    ids=["nb", "normal-cdf", "knn", "standardised knn"],
+)
+def test_losses_are_the_cpu_engines_on_every_data_set(uci, name, model):
+    table = uci(name)
+    data = folded(model, table.X, table.y)
+    masks = masks_of_all_sizes(data.n_features)
+    assert np.array_equal(on_torch(model, data).fold_losses(masks), fast(model, data).fold_losses(masks))
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(), RobustScaler()])
+@pytest.mark.parametrize("model", [GaussianNB(), KNeighborsClassifier(3), NormalCDFBayes()])
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "f1_macro"])
+def test_scalers_and_scorers_give_the_same_losses(scaler, model, scoring):
+    X, y = load_wine(return_X_y=True)
+    estimator = make_pipeline(scaler, model)
+    data = folded(estimator, X, y, cv=4, scoring=scoring)
+    masks = masks_of_all_sizes(13)
+    assert np.array_equal(on_torch(estimator, data).fold_losses(masks), fast(estimator, data).fold_losses(masks))
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), KNeighborsClassifier(), NormalCDFBayes()])
+def test_folds_that_overlap_give_the_same_losses(model):
+    X, y = load_wine(return_X_y=True)
+    data = folded(model, X, y, cv=ShuffleSplit(4, random_state=0))
+    masks = masks_of_all_sizes(13)
+    assert np.array_equal(on_torch(model, data).fold_losses(masks), fast(model, data).fold_losses(masks))
+
+
+def test_rows_at_the_same_distance_go_by_number_on_torch_too():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, size=(80, 6)).astype(float), rng.integers(0, 3, size=80)
+    model = KNeighborsClassifier(4)
+    data = folded(model, X, y, cv=5)
+    masks = masks_of_all_sizes(6)
+    ours = on_torch(model, data)
+    assert np.array_equal(ours.fold_losses(masks), fast(model, data).fold_losses(masks))
+    settled, asked = ours.settled
+    assert 0 < settled <= asked == 80 * len(masks)
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), KNeighborsClassifier(), NormalCDFBayes()])
+def test_little_memory_means_small_batches_and_the_same_losses(model):
+    X, y = load_wine(return_X_y=True)
+    data = folded(model, X, y, cv=4)
+    masks = masks_of_all_sizes(13)
+    assert np.array_equal(on_torch(model, data, max_bytes=1).fold_losses(masks), fast(model, data).fold_losses(masks))
+
+
+def test_a_batch_that_memory_refuses_is_halved_until_it_fits():
+    from subswarm.evaluation.torch_device import in_pieces
+
+    done = []
+
+    def work(first, last):
+        if last - first > 3:
+            raise torch.OutOfMemoryError("refused")
+        done.extend(range(first, last))
+
+    assert in_pieces(work, 0, 20, most=16) == []
+    assert done == list(range(20))
+
+
+def test_a_subset_that_memory_refuses_even_alone_is_named():
+    from subswarm.evaluation.torch_device import in_pieces
+
+    done = []
+
+    def work(first, last):
+        if first <= 5 < last:
+            raise torch.OutOfMemoryError("refused")
+        done.extend(range(first, last))
+
+    assert in_pieces(work, 0, 9, most=4) == [5]
+    assert done == [0, 1, 2, 3, 4, 6, 7, 8]
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), KNeighborsClassifier(), NormalCDFBayes()])
+def test_a_search_outlives_a_device_without_memory(model, monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    data = folded(model, X, y, cv=4)
+    masks = masks_of_all_sizes(13)
+    ours = on_torch(model, data)
+
+    def refuse(*_):
+        raise torch.OutOfMemoryError("refused")
+
+    for name in ("_right", "_counts", "_device_codes", "_plain_codes"):
+        if hasattr(ours, name):
+            monkeypatch.setattr(ours, name, refuse)
+    assert np.array_equal(ours.fold_losses(masks), fast(model, data).fold_losses(masks))
+
+
+def test_column_lists_are_sorted_by_size_and_filled_with_the_column_of_zeros():
+    from subswarm.evaluation.torch_device import ColumnLists
+
+    lists = ColumnLists(np.array([[1, 0, 0], [1, 0, 1], [1, 1, 1]], dtype=bool))
+    assert lists.order.tolist() == [2, 1, 0]
+    assert lists.table().tolist() == [[0, 1, 2], [0, 2, 3], [0, 3, 3]]
+    assert lists.starts.tolist() == [0, 4, 8, 12]
+
+
+def test_what_torch_cannot_score_is_refused_by_name_and_left_to_the_cpu_otherwise():
+    X, y = load_wine(return_X_y=True)
+    for model in (RandomForestClassifier(), KNeighborsClassifier(weights="distance"), KNeighborsClassifier(p=1)):
+        with pytest.raises(SettingError, match="engine='torch' has no exact fast path"):
+            make_objective(model, X, y, engine="torch")
+    with pytest.raises(SettingError, match="engine='torch'"):
+        make_objective(KNeighborsRegressor(), X, y.astype(float), engine="torch")
+
+
+def test_no_gpu_is_said_in_one_sentence():
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(SettingError, match="torch finds none that it can use here; use device='cpu'"):
+        make_objective(GaussianNB(), X, y, device="cuda")
+
+
+def test_no_torch_is_said_in_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(MissingExtraError, match=r"pip install 'subswarm\[gpu\]'"):
+        make_objective(GaussianNB(), X, y, engine="torch")
+
+
+def test_a_selector_finds_the_same_features_with_torch():
+    X, y = load_breast_cancer(return_X_y=True)
+    ours, cpu = (
+        SwarmSelector(GaussianNB(), engine=engine, max_evaluations=300, random_state=0, verbose=0).fit(X, y)
+        for engine in ("torch", "fast")
+    )
+    assert np.array_equal(ours.get_support(), cpu.get_support())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("name", UCI)
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianNB(),
+        NormalCDFBayes(),
+        KNeighborsClassifier(),
+        make_pipeline(StandardScaler(), KNeighborsClassifier()),
+    ],
+    ids=["nb", "normal-cdf", "knn", "standardised knn"],
+)
+def test_losses_on_a_gpu_are_the_cpu_engines(uci, name, model):
+    table = uci(name)
+    data = folded(model, table.X, table.y)
+    rng = np.random.default_rng(0)
+    masks = np.concatenate([masks_of_all_sizes(data.n_features), rng.random((60, data.n_features)) < 0.5])
+    masks = masks[masks.any(axis=1)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = engine_for(model, data, engine="torch", device="cuda")
+    assert np.array_equal(ours.fold_losses(masks), fast(model, data, n_jobs=-1).fold_losses(masks))
