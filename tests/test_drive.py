@@ -177,7 +177,7 @@ def test_a_search_killed_without_warning_is_resumed_bit_for_bit(tmp_path):
     whole = search("2d-upso", distance, Budget(evaluations=3000), rng=7, n_features=15)
     for _ in range(3):
         process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)])
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while not path.exists() and time.monotonic() < deadline:
             time.sleep(0.02)
         time.sleep(0.15)

@@ -51,12 +51,12 @@ def served(store):
     yield server, version
     server.stop()
     server.close()
-    thread.join(timeout=10)
+    thread.join(timeout=240)
 
 
 def ask(url: str, path: str | None = None, method: str = "GET", **headers: str) -> tuple[int, str]:
     place = urlsplit(url)
-    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=30)
+    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=240)
     connection.request(method, place.path if path is None else path, headers=headers)
     response = connection.getresponse()
     answer = response.status, response.read().decode()
@@ -136,7 +136,7 @@ def test_a_watched_page_renews_itself_when_runs_land(served):
     with opened(server.url) as driver:
         driver.execute_script("window.first = true")
         version[0] = "2"
-        until = time.monotonic() + 30
+        until = time.monotonic() + 240
         while driver.execute_script("return window.first === true"):
             assert time.monotonic() < until, "the page did not renew itself"
             time.sleep(0.3)

@@ -127,7 +127,7 @@ def test_a_second_writer_is_refused_with_a_sentence_that_says_who_is_first(fille
             filled,
             stdout=subprocess.PIPE,
         )
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=240)
     assert "is being written by another process" in said
     assert f"number {os.getpid()}" in said
 
@@ -142,7 +142,7 @@ def test_a_second_writer_may_wait(filled):
     with Store.writing(filled) as store:
         time.sleep(2.5)
         store.record(outcomes()[3])
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=240)
     assert int(said) in (3, 4)
     assert runs_in(filled) == 4
 
@@ -251,7 +251,7 @@ def as_somebody_without_rights(code, *arguments):
     """Root may write everywhere, so such a test gives its rights away first."""
     drop = "import os; import subswarm.study; os.getuid() or (os.setgid(65534), os.setuid(65534))\n"
     process = in_a_process(drop + code, *arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    return process.communicate(timeout=60)[0]
+    return process.communicate(timeout=240)[0]
 
 
 @pytest.fixture
@@ -296,7 +296,7 @@ with Store.writing(sys.argv[1]) as store:
         print(error)
 """
     process = in_a_process(code, tmp_path / "a.db", ROOT / "tests", stdout=subprocess.PIPE)
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=240)
     assert "the disk is full, or" in said
     assert "what was finished is kept" in said
     with Store.reading(tmp_path / "a.db") as store:
