@@ -33,7 +33,7 @@ datasets = ["wine"]
 models = ["nb"]
 algorithms = ["random", "2d-upso"]
 runs = 12
-evaluations = 3000
+evaluations = 12000
 """
 
 A_CHILD_KILLED_AT_RANDOM = """
