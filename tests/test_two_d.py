@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from subswarm.algorithms import Pull, Search, TwoD, TwoDCLPSO, TwoDGPSO, TwoDLPSO, TwoDUPSO
+from subswarm.algorithms.comprehensive import comprehensive_teachers, learning_probability
 from subswarm.algorithms.neighborhood import ring_best
-from subswarm.algorithms.two_d import comprehensive_teachers, learning_probability
 from subswarm.core.errors import SettingError
 
 FOUR = [TwoDGPSO, TwoDLPSO, TwoDCLPSO, TwoDUPSO]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from subswarm.algorithms import learning
 from subswarm.algorithms.bests import Bests, first_bests, improved, updated
+from subswarm.algorithms.comprehensive import comprehensive_teachers
 from subswarm.algorithms.learning import CARDINALITY, FEATURE
 from subswarm.algorithms.neighborhood import ring_best
 from subswarm.algorithms.schedules import INERTIA_SCHEDULES, UNIFICATION_SCHEDULES, inertia_at, unification_at
@@ -376,27 +377,3 @@ class TwoDCLPSO(TwoD):
         teachers = exemplars.teachers.copy()
         teachers[rows] = comprehensive_teachers(rows, teachers.shape[1], fitness, rng)
         return Exemplars(teachers, np.where(who, 0, exemplars.stagnation))
-
-
-def learning_probability(particles: int) -> FloatArray:
-    """Pc of each particle: from 0.05 for the first to 0.5 for the last, shape (P,)."""
-    place = np.arange(particles) / max(particles - 1, 1)
-    return np.asarray(0.05 + 0.45 * np.expm1(10 * place) / np.expm1(10))
-
-
-def comprehensive_teachers(rows: IntArray, n_features: int, fitness: FloatArray, rng: Generator) -> IntArray:
-    """Whose personal best each of these particles learns each feature from, shape (len(rows), n).
-
-    With probability Pc the better of two random others, else the particle itself; where it would learn nothing from
-    others, one random feature comes from a random other.
-    """
-    particles, shape = len(fitness), (len(rows), n_features)
-    own = np.broadcast_to(rows[:, None], shape)
-    first, second = ((own + rng.integers(1, particles, size=shape)) % particles for _ in range(2))
-    others = np.where(fitness[second] < fitness[first], second, first)
-    from_others = rng.random(shape) < learning_probability(particles)[rows][:, None]
-    teachers = np.where(from_others, others, own)
-    alone = np.flatnonzero(~from_others.any(axis=1))
-    feature = rng.integers(n_features, size=len(alone))
-    teachers[alone, feature] = others[alone, feature]
-    return teachers
