@@ -20,7 +20,7 @@ from subswarm.core.checks import check_int
 from subswarm.core.errors import CheckpointError, SettingError
 from subswarm.core.masks import spread
 from subswarm.core.recording import Recorder
-from subswarm.core.types import FloatArray, History, Masks, SearchResult, Snapshot
+from subswarm.core.types import FloatArray, History, IntArray, Masks, SearchResult, Snapshot
 
 __all__ = ["Callback", "search", "search_together"]
 
@@ -29,7 +29,10 @@ Callback = Callable[[Snapshot], object]
 
 
 class ObjectiveLike(Protocol):
-    """Anything that turns masks (P, n) into fitness (P,)."""
+    """Anything that turns masks (P, n) into fitness (P,).
+
+    One that says ``n_partitions`` of more than 1 also takes, as a second argument, the partition to score each mask on.
+    """
 
     def __call__(self, masks: Masks, /) -> FloatArray: ...
 
@@ -124,7 +127,7 @@ def search_together(
     Returns
     -------
     list of SearchResult
-        In the order of ``algorithms``. The time of a common batch is shared out by the number of subsets.
+        In the order of ``algorithms``. The time of a common batch is shared out by the number of evaluations.
 
     Examples
     --------
@@ -167,7 +170,19 @@ def _begun(
     if n_features is None:
         raise SettingError("the objective does not say how many features there are; pass n_features=...")
     check_int("n_features", n_features, low=1)
-    return _Course(Search(algorithm, n_features, np.random.default_rng(rng), evaluations=budget.evaluations))
+    search: Search[Any] = Search(
+        algorithm,
+        n_features,
+        np.random.default_rng(rng),
+        evaluations=budget.evaluations,
+        n_partitions=getattr(objective, "n_partitions", 1),
+    )
+    if budget.evaluations is not None and budget.evaluations < search.cost:
+        raise SettingError(
+            f"one subset costs {search.cost} evaluations, one for each partition, and the budget allows "
+            f"{budget.evaluations}; allow more evaluations, or use fewer repeats."
+        )
+    return _Course(search)
 
 
 @dataclass(eq=False)
@@ -179,7 +194,7 @@ class _Course:
     evaluation_seconds: float = 0.0
     improved_at: int = 0
     rows: list[tuple[float, ...]] = field(default_factory=list)
-    subsets: set[bytes] = field(default_factory=set)
+    evaluated: set[bytes] = field(default_factory=set)
 
     @property
     def seconds(self) -> float:
@@ -195,11 +210,18 @@ class _Course:
             self.improved_at = self.search.evaluations
         self.rows.append((self.search.evaluations, best.fitness, best.cardinality, spread(masks), self.seconds))
 
+    def remember(self, question: _Question) -> None:
+        """Note which evaluations are asked, so that those asked before are known."""
+        masks, R = np.packbits(question.masks, axis=1), self.search.n_partitions
+        partitions = np.tile(np.arange(R), len(masks)) if question.partitions is None else question.partitions
+        keys = np.repeat(masks, len(partitions) // len(masks), axis=0)
+        self.evaluated.update(f"{p} ".encode() + key.tobytes() for p, key in zip(partitions, keys, strict=True))
+
     def _computed(self, objective: ObjectiveLike) -> int:
-        """Distinct subsets, had this search been alone with its objective."""
+        """Distinct evaluations, had this search been alone with its objective."""
         if not hasattr(objective, "computed"):
             return self.search.evaluations
-        return len(self.subsets) if self.subsets else int(objective.computed)
+        return len(self.evaluated) if self.evaluated else int(objective.computed)
 
     def history(self) -> History:
         columns = np.array(self.rows, dtype=np.float64).reshape(-1, 5).T
@@ -219,6 +241,7 @@ class _Course:
                 "evaluations, or widen the limits."
             )
         best = self.search.best
+        computed = self._computed(objective)  # before the best is scored in folds it may not have seen
         fold_losses = getattr(objective, "losses_of", None)
         return SearchResult(
             best=best,
@@ -227,7 +250,7 @@ class _Course:
             history=self.history(),
             stop_reason=stop_reason,
             evaluations=self.search.evaluations,
-            computed=self._computed(objective),
+            computed=computed,
             algorithm_seconds=self.algorithm_seconds,
             evaluation_seconds=self.evaluation_seconds,
             engine=getattr(objective, "engine", "function"),
@@ -256,7 +279,7 @@ def _stop_reason(course: _Course, budget: Budget) -> str | None:
     search = course.search
     if budget.target is not None and search.answered and search.best.fitness <= budget.target:
         return "target"
-    if budget.evaluations is not None and search.evaluations >= budget.evaluations:
+    if budget.evaluations is not None and search.evaluations + search.cost > budget.evaluations:
         return "evaluations"
     if search.finished:
         return "finished"
@@ -272,6 +295,8 @@ class _Question:
     """What a search asks next; ``whole`` is False where the budget ends inside the batch."""
 
     masks: Masks
+    partitions: IntArray | None
+    cost: int
     state: Any
     whole: bool
     best_before: float
@@ -281,7 +306,7 @@ class _Question:
 def _one_step(course: _Course, objective: ObjectiveLike, budget: Budget) -> Snapshot:
     question = _asked(course, budget)
     started = time.perf_counter()
-    fitness = np.asarray(objective(question.masks), dtype=np.float64)
+    (fitness,) = _scored([question], objective)
     return _told(course, budget, question, fitness, time.perf_counter() - started)
 
 
@@ -291,31 +316,52 @@ def _step_together(courses: Sequence[_Course], objective: ObjectiveLike, budget:
         return
     questions = [_asked(course, budget) for course in courses]
     for course, question in zip(courses, questions, strict=True):
-        course.subsets.update(row.tobytes() for row in np.packbits(question.masks, axis=1))
+        course.remember(question)
     started = time.perf_counter()
-    fitness = np.asarray(objective(np.concatenate([question.masks for question in questions])), dtype=np.float64)
-    each = (time.perf_counter() - started) / len(fitness)
-    stops = np.cumsum([len(question.masks) for question in questions])
-    parts = np.split(fitness, stops[:-1])
-    for course, question, part in zip(courses, questions, parts, strict=True):
-        _told(course, budget, question, part, each * len(part))
+    answers = _scored(questions, objective)
+    costs = np.array([question.cost * len(question.masks) for question in questions])
+    seconds = (time.perf_counter() - started) * costs / costs.sum()
+    for course, question, fitness, share in zip(courses, questions, answers, seconds.tolist(), strict=True):
+        _told(course, budget, question, fitness, share)
+
+
+def _scored(questions: Sequence[_Question], objective: Any) -> list[FloatArray]:
+    """The fitness each question asks for: those about all partitions as one batch, those about single ones as one."""
+    several = getattr(objective, "n_partitions", 1) > 1
+    single = [several and question.partitions is not None for question in questions]
+    found: dict[int, FloatArray] = {}
+    for kind in (False, True):
+        places = [place for place, is_single in enumerate(single) if is_single is kind]
+        if places:
+            masks = np.concatenate([questions[place].masks for place in places])
+            named = [np.concatenate([questions[place].partitions for place in places])] if kind else []
+            fitness = np.asarray(objective(masks, *named), dtype=np.float64)
+            stops = np.cumsum([len(questions[place].masks) for place in places[:-1]], dtype=np.intp)
+            found.update(zip(places, np.split(fitness, stops) if len(stops) else [fitness], strict=True))
+    return [found[place] for place in range(len(questions))]
 
 
 def _asked(course: _Course, budget: Budget) -> _Question:
     search = course.search
     started = time.perf_counter()
-    masks, state = search.ask(), search.state
-    room = None if budget.evaluations is None else budget.evaluations - search.evaluations
-    whole = room is None or len(masks) <= room
-    best_before = search.best.fitness if search.answered else np.inf
-    return _Question(masks if whole else masks[:room], state, whole, best_before, time.perf_counter() - started)
+    masks, partitions, cost = search.ask(), search.partitions, search.cost
+    room = len(masks) if budget.evaluations is None else (budget.evaluations - search.evaluations) // cost
+    return _Question(
+        masks[:room],
+        None if partitions is None else partitions[:room],
+        cost,
+        search.state,
+        whole=len(masks) <= room,
+        best_before=search.best.fitness if search.answered else np.inf,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def _told(course: _Course, budget: Budget, question: _Question, fitness: FloatArray, seconds: float) -> Snapshot:
     """Tell a search the fitness of what it asked, which took so many seconds, and note how it stands."""
     search = course.search
     started = time.perf_counter()
-    progress = budget.progress(search.evaluations + len(question.masks), course.seconds)
+    progress = budget.progress(search.evaluations + len(question.masks) * question.cost, course.seconds)
     if question.whole:
         search.tell(fitness, progress)
     else:

@@ -25,7 +25,7 @@ from subswarm.core.checks import check_choice, check_int
 from subswarm.core.display import result_html, rows_html
 from subswarm.core.errors import SettingError
 from subswarm.core.space import Space, make_space
-from subswarm.core.types import FloatArray, History, Mask, Masks, SearchResult, Subset
+from subswarm.core.types import FloatArray, History, IntArray, Mask, Masks, SearchResult, Subset
 from subswarm.drive import Callback, search
 from subswarm.evaluation.objective import Objective, make_objective
 from subswarm.evaluation.scoring import resolve_scoring
@@ -364,9 +364,10 @@ class _ColumnsView:
         self._objective = objective
         self._space = space
         self.n_features = space.n_features
+        self.n_partitions = objective.n_partitions
 
-    def __call__(self, masks: Masks) -> FloatArray:
-        return self._objective(self._space.columns(masks))
+    def __call__(self, masks: Masks, partitions: IntArray | None = None) -> FloatArray:
+        return self._objective(self._space.columns(masks), partitions)
 
     def losses_of(self, mask: Mask) -> FloatArray:
         return self._objective.losses_of(self._space.columns(mask))

@@ -12,16 +12,21 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from subswarm.algorithms import plain
+from subswarm.algorithms.partitions import check_partitions, informed
 from subswarm.core.checks import check_int
 from subswarm.core.errors import CheckpointError, FitnessError, SettingError
 from subswarm.core.masks import SubsetRules
-from subswarm.core.types import FloatArray, Front, Mask, Masks, Subset
+from subswarm.core.types import FloatArray, Front, IntArray, Mask, Masks, Subset
 
 __all__ = ["Algorithm", "Search", "State", "SubsetSettings"]
 
 
 class State(Protocol):
-    """A frozen dataclass of arrays, numbers and further such dataclasses."""
+    """A frozen dataclass of arrays, numbers and further such dataclasses.
+
+    It may have ``partitions``, an int array of shape (P,): the partition of a repeated cross-validation to score each
+    mask on, one evaluation each. Without it (or where it is None) every mask is scored on all of them.
+    """
 
     @property
     def masks(self) -> Masks:
@@ -33,7 +38,13 @@ S = TypeVar("S", bound=State)
 
 
 class Algorithm(Protocol[S]):
-    """Settings with two pure rules. All randomness comes from the generator that is passed in."""
+    """Settings with two pure rules. All randomness comes from the generator that is passed in.
+
+    An algorithm that scores subsets on single partitions (see `State`) has a setting ``n_partitions``, None by default:
+    the search fills in how many there are. It may also have a third rule, ``answers(state) -> (masks, fitness)``: the
+    subsets it vouches for, each with its best estimate. Where there are several partitions, the search's ``best`` and
+    ``front`` then come from these, because losses on different partitions do not compare.
+    """
 
     def begin(self, n_features: int, rng: Generator) -> S:
         """The first state: what to evaluate first."""
@@ -135,6 +146,8 @@ class Search(Generic[S]):
     rng : numpy.random.Generator, or a seed for one
     evaluations : int, default=6000
         The evaluations planned, from which the progress of schedules is reckoned.
+    n_partitions : int, default=1
+        Partitions of the objective. A mask costs as many evaluations, or one where `partitions` names its partition.
 
     Attributes
     ----------
@@ -143,7 +156,7 @@ class Search(Generic[S]):
     cut_short : bool
         Whether the budget ended inside a batch.
     evaluations : int
-        Subsets told so far.
+        Evaluations told so far: subsets, times the partitions each was scored on.
     answered : bool
         Whether a subset within the limits has been told; only a stepwise search passes through others before.
     best : Subset
@@ -166,11 +179,15 @@ class Search(Generic[S]):
         rng: Generator | int | None = None,
         *,
         evaluations: int | None = 6000,
+        n_partitions: int = 1,
     ) -> None:
         check_int("n_features", n_features, low=1)
         check_int("evaluations", evaluations, low=1, optional=True)
+        check_int("n_partitions", n_partitions, low=1)
+        algorithm = informed(algorithm, n_partitions)
         self.algorithm = algorithm
         self.n_features = int(n_features)
+        self.n_partitions = int(n_partitions)
         self.evaluations = 0
         self.finished = False
         self.cut_short = False
@@ -183,6 +200,7 @@ class Search(Generic[S]):
         self._parsimonious = bool(getattr(algorithm, "parsimonious", False))
         self._best: Subset | None = None
         self._front: dict[int, tuple[float, Mask]] = {}
+        self._vouched: tuple[Masks, FloatArray] | None = None
         self._state: S = self._legal(algorithm.begin(self.n_features, self._rng))
 
     def ask(self) -> Masks:
@@ -190,6 +208,17 @@ class Search(Generic[S]):
         if self.finished:
             raise SettingError("the search has finished; there is nothing more to ask. Read its best subset.")
         return self._state.masks.copy()
+
+    @property
+    def partitions(self) -> IntArray | None:
+        """The partition to score each of these subsets on, a copy of shape (P,); None where all are meant."""
+        partitions = getattr(self._state, "partitions", None)
+        return None if partitions is None else np.array(partitions, dtype=np.intp)
+
+    @property
+    def cost(self) -> int:
+        """The evaluations that each of these subsets costs: the partitions it is scored on."""
+        return self.n_partitions if getattr(self._state, "partitions", None) is None else 1
 
     def tell(self, fitness: ArrayLike, progress: float | None = None) -> None:
         """Learn the fitness of the subsets that `ask` gave, and move on.
@@ -205,6 +234,7 @@ class Search(Generic[S]):
             self.finished = True
         else:
             self._state = self._legal(state)
+            self._consult()
 
     def tell_part(self, fitness: ArrayLike) -> None:
         """Learn the fitness of the first few subsets that `ask` gave, and stop: the budget ended inside a batch."""
@@ -220,8 +250,13 @@ class Search(Generic[S]):
     def best(self) -> Subset:
         """The best subset told so far (the first found, where several are equally good).
 
-        Until one within the limits has been told (see `answered`), the best of those passed on the way.
+        Until one within the limits has been told (see `answered`), the best of those passed on the way. Where the
+        algorithm vouches for subsets (see `Algorithm`), the best of these.
         """
+        if self._vouched is not None:
+            masks, fitness = self._vouched
+            first = self._first(masks, fitness)
+            return Subset(masks[first].copy(), float(fitness[first]))
         if self._best is None:
             raise SettingError("nothing has been told yet, so there is no best subset; ask() and tell() first.")
         return self._best
@@ -234,12 +269,11 @@ class Search(Generic[S]):
     @property
     def front(self) -> Front:
         """The best subset of each number of columns within the limits told so far, by ascending number."""
-        sizes = sorted(self._front)
-        masks = [self._front[size][1] for size in sizes]
-        return Front(
-            np.array(masks, dtype=bool).reshape(len(sizes), self.n_features),
-            np.array([self._front[size][0] for size in sizes], dtype=np.float64),
-        )
+        if self._vouched is None:
+            return self._as_front(self._front)
+        vouched: dict[int, tuple[float, Mask]] = {}
+        self._remember_sizes(*self._vouched, into=vouched)
+        return self._as_front(vouched)
 
     @property
     def state(self) -> S:
@@ -249,13 +283,14 @@ class Search(Generic[S]):
     def saved(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """All there is to know of this search as plain arrays and JSON values; `restored` reads them."""
         arrays, values = plain.flatten(self._state, "state")
-        front = self.front
+        front = self._as_front(self._front)
         arrays |= {"front.masks": front.masks, "front.fitness": front.fitness}
         if self._best is not None:
             arrays["best.mask"] = self._best.mask
         return arrays, {
             "state": values,
             "n_features": self.n_features,
+            "n_partitions": self.n_partitions,
             "evaluations": self.evaluations,
             "finished": self.finished,
             "planned": self._planned,
@@ -270,6 +305,8 @@ class Search(Generic[S]):
         cls, algorithm: Algorithm[S], arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]
     ) -> Search[S]:
         """The search that `saved` wrote, to go on bit for bit; the algorithm must be the one it was saved with."""
+        n_partitions = values.get("n_partitions", 1)
+        algorithm = informed(algorithm, n_partitions)
         ours = {"algorithm": type(algorithm).__name__, "settings": plain.settings_of(algorithm)}
         for key, value in ours.items():
             if values[key] != value:
@@ -277,14 +314,21 @@ class Search(Generic[S]):
                     f"the checkpoint was written by another search: its {key} is {values[key]}, this one's is {value}. "
                     "Use the same settings, or another checkpoint file."
                 )
-        search = cls(algorithm, values["n_features"], np.random.default_rng(0), evaluations=values["planned"])
+        search = cls(
+            algorithm,
+            values["n_features"],
+            np.random.default_rng(0),
+            evaluations=values["planned"],
+            n_partitions=n_partitions,
+        )
         search._state = plain.unflatten(search._state, "state", arrays, values["state"])
         search._rng = plain.generator_from(values["generator"])
         search.evaluations = values["evaluations"]
         search.finished = values["finished"]
         if values["best_fitness"] is not None:
             search._best = Subset(np.array(arrays["best.mask"]), values["best_fitness"])
-        search._remember_sizes(arrays["front.masks"], arrays["front.fitness"])
+        search._remember_sizes(arrays["front.masks"], arrays["front.fitness"], into=search._front)
+        search._consult()
         return search
 
     def _legal(self, state: S) -> S:
@@ -294,8 +338,18 @@ class Search(Generic[S]):
                 f"{type(self.algorithm).__name__} proposed masks of dtype {masks.dtype} and shape {masks.shape}; "
                 f"bool of shape (P, {self.n_features}) with P of at least 1 is wanted."
             )
+        check_partitions(state, len(masks), self.n_partitions, by=type(self.algorithm).__name__)
         legal = self._passing.legalize(masks, self._rng)
         return state if legal is masks else dataclasses.replace(state, masks=legal)  # type: ignore[type-var]
+
+    def _consult(self) -> None:
+        """Ask the algorithm what it vouches for, where single losses do not compare."""
+        vouch = getattr(self.algorithm, "answers", None)
+        if vouch is None or self.n_partitions == 1:
+            return
+        masks, fitness = vouch(self._state)
+        within = self._is_answer(masks)
+        self._vouched = (masks[within], fitness[within]) if within.any() else None
 
     def _checked(self, fitness: ArrayLike, count: int) -> FloatArray:
         if self.finished:
@@ -318,19 +372,22 @@ class Search(Generic[S]):
         return values
 
     def _observe(self, masks: Masks, fitness: FloatArray) -> None:
-        self.evaluations += len(masks)
+        self.evaluations += len(masks) * self.cost
         answers = self._is_answer(masks)
         if answers.any():
             masks, fitness = masks[answers], fitness[answers]
-            self._remember_sizes(masks, fitness)
+            self._remember_sizes(masks, fitness, into=self._front)
             if not self.answered:
                 self._best = None
         elif self.answered:
             return
-        order = np.lexsort((masks.sum(axis=1), fitness)) if self._parsimonious else [int(np.argmin(fitness))]
-        first = int(order[0])
+        first = self._first(masks, fitness)
         if self._best is None or self._beats(masks[first], fitness[first], self._best):
             self._best = Subset(masks[first].copy(), float(fitness[first]))
+
+    def _first(self, masks: Masks, fitness: FloatArray) -> int:
+        """The place of the best of these subsets."""
+        return int(np.lexsort((masks.sum(axis=1), fitness))[0] if self._parsimonious else np.argmin(fitness))
 
     def _is_answer(self, masks: Masks) -> Mask:
         """Which of these subsets, all of them legal to pass, are within the limits, shape (P,)."""
@@ -343,9 +400,17 @@ class Search(Generic[S]):
             return int(mask.sum()) < best.cardinality
         return bool(fitness < best.fitness)
 
-    def _remember_sizes(self, masks: Masks, fitness: FloatArray) -> None:
+    def _remember_sizes(self, masks: Masks, fitness: FloatArray, *, into: dict[int, tuple[float, Mask]]) -> None:
         columns = self._rules.columns(masks)
         for row in np.argsort(fitness, kind="stable"):
             size = int(columns[row])
-            if size not in self._front or fitness[row] < self._front[size][0]:
-                self._front[size] = (float(fitness[row]), masks[row].copy())
+            if size not in into or fitness[row] < into[size][0]:
+                into[size] = (float(fitness[row]), masks[row].copy())
+
+    def _as_front(self, best: Mapping[int, tuple[float, Mask]]) -> Front:
+        sizes = sorted(best)
+        masks = [best[size][1] for size in sizes]
+        return Front(
+            np.array(masks, dtype=bool).reshape(len(sizes), self.n_features),
+            np.array([best[size][0] for size in sizes], dtype=np.float64),
+        )

@@ -17,8 +17,8 @@ class Budget:
     Parameters
     ----------
     evaluations : int or None, default=6000
-        Subsets that may be asked, the initial ones and repeated ones included. A last batch that does not fit is
-        evaluated in part.
+        Subsets that may be asked, the initial ones and repeated ones included; where the cross-validation is repeated,
+        each partition that a subset is scored on counts. A last batch that does not fit is evaluated in part.
     seconds : float or None
         Wall-clock time; checked after each step.
     target : float or None

@@ -93,7 +93,7 @@ class History:
 
     Attributes
     ----------
-    evaluations : subsets asked so far
+    evaluations : evaluations so far: subsets asked, times the partitions each was scored on
     best_fitness, best_cardinality : of the best subset so far
     spread : mean distance between two masks of the step's batch, as a share of the features (0: all equal)
     seconds : time since the search began
@@ -116,7 +116,7 @@ class Snapshot:
     Attributes
     ----------
     best : the best subset so far
-    evaluations : subsets asked so far
+    evaluations : evaluations so far: subsets asked, times the partitions each was scored on
     progress : share of the budget spent, 0 to 1
     spread : mean distance between two masks of this step, as a share of the features
     seconds : time since the search began
@@ -142,7 +142,7 @@ class Recording:
 
     Attributes
     ----------
-    evaluations : subsets asked after each step, shape (steps,)
+    evaluations : evaluations after each step, shape (steps,)
     cardinality, fitness : of each subset visited, in order, repeated ones included, shape (E,)
     chosen : how often each feature was in a visited subset, shape (n,)
     likelihood : probability of each cardinality 1..n on the swarm's wheels before each step, shape (steps, n); None for
@@ -162,12 +162,14 @@ class SearchResult:
 
     Attributes
     ----------
-    best : the best subset ever seen
+    best : the best subset ever seen (or, where a search scores most subsets on part of the partitions only, the best
+        of those it vouches for, and ``front`` likewise)
     fold_losses : its loss in each fold, or None where the objective has no folds
     front : the best subset of each cardinality seen
     history : how the best, the spread and the clock went, step by step
     stop_reason : "evaluations", "seconds", "target", "patience", "finished", "callback" or "interrupted"
-    evaluations : subsets asked; ``computed`` of them had not been seen before
+    evaluations : subsets asked, times the partitions each was scored on (one, unless the cross-validation is repeated);
+        ``computed`` of them had not been seen before
     algorithm_seconds, evaluation_seconds : the paper's T1 and T2
     engine : name of the engine that scored the subsets
     algorithm : name of the algorithm; ``settings`` are the ones it ran with

@@ -76,7 +76,7 @@ def engine_for(
                 f"there is no path on {device!r} for {type(estimator).__name__} scored by {data.scoring.name!r}; "
                 "the CPU scores it.",
                 SubswarmWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
     if engine in ("auto", "fast"):
         for candidate in _fast_engines():
