@@ -199,3 +199,12 @@ def test_importing_the_package_is_light():
     heavy = ("sklearn", "numba", "scipy", "pandas", "typer", "rich", "matplotlib", "torch")
     code = f"import sys, subswarm; print([m for m in {heavy!r} if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_repeated_folds_from_the_command_line(wine_csv, tmp_path):
+    out = tmp_path / "repeated.json"
+    shown = run("select", wine_csv, "--target", "target", *QUICK, "--repeats", 2, "--held-out", 2, "--out", out)
+    found = json.loads(out.read_text())
+    assert (found["repeats"], found["evaluations"], len(found["fold_scores"])) == (2, 60, 6)
+    assert "means over 6 folds" in " ".join(shown.stdout.split())
+    assert "held-out figure: 2 more searches" in shown.stderr

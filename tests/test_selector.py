@@ -25,9 +25,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from subswarm import SwarmSelector
 from subswarm.algorithms import TwoDGPSO, TwoDUPSO
+from subswarm.core.choice import one_standard_error
 from subswarm.core.errors import CheckpointError, DataError, SettingError, SubswarmWarning
 from subswarm.core.space import make_space
-from subswarm.selector import one_standard_error
 
 WINE = load_wine(return_X_y=True)
 FRAME, TARGET = load_wine(return_X_y=True, as_frame=True)

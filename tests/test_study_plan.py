@@ -40,10 +40,17 @@ def test_a_runs_seed_does_not_depend_on_what_else_is_in_the_grid():
     assert all(large[name] == run for name, run in small.items())
 
 
-@pytest.mark.parametrize("change", [{"evaluations": 61}, {"folds": 5}, {"seed": 1}, {"protocol": "published"}])
+@pytest.mark.parametrize(
+    "change", [{"evaluations": 61}, {"folds": 5}, {"repeats": 2}, {"seed": 1}, {"protocol": "published"}]
+)
 def test_a_run_under_other_conditions_has_another_key(change):
     ours, theirs = by_name(a_study()), by_name(a_study(**change))
     assert all(ours[name].key != theirs[name].key for name in ours)
+
+
+def test_a_study_without_repeats_has_the_keys_it_always_had():
+    run = a_study().plan()[0]
+    assert (run.key, run.seed) == ("9e2a49fabec117ae20eaeacde590443c", 143665015827102919969383744223513862567)
 
 
 def test_settings_are_part_of_the_key_and_the_label_is_not():

@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from subswarm.core.errors import StoreError
 from subswarm.datasets import impute_nearest, load_dataset, sound_folds
 from subswarm.study import Contender, Source, Store, Study, read_study, run_study
 from subswarm.study.problem import ProblemSpec, build_problem, seeded
@@ -340,3 +342,24 @@ def test_progress_is_told_before_the_first_run_and_after_each(tmp_path):
     assert seen[0].seconds_left is None
     assert seen[1].seconds_left > 0
     assert seen[-1].seconds_left == 0
+
+
+def test_a_study_may_score_on_repeated_folds(tmp_path):
+    study = a_study(repeats=3, evaluations=20)
+    run_study(study, tmp_path / "repeated.db")
+    with Store.reading(tmp_path / "repeated.db") as store:
+        assert store.info().repeats == 3
+        rows = store.rows()
+    assert all(len(row.content.fold_losses) == 6 for row in rows)
+    assert all(18 <= row.content.evaluations <= 20 for row in rows)
+    with pytest.raises(StoreError, match="repeats 3 there and 1 here"):
+        run_study(a_study(evaluations=20), tmp_path / "repeated.db")
+
+
+def test_the_first_partition_of_a_repeated_study_is_the_only_one_of_a_plain_study():
+    spec = ProblemSpec(Source("wine"), "nb", "sound", 5, None, 0, None)
+    plain, repeated = build_problem(spec).objective, build_problem(replace(spec, repeats=2)).objective
+    assert (plain.n_partitions, repeated.n_partitions) == (1, 2)
+    for (_, ours), (_, theirs) in zip(plain.folds, repeated.folds[:5], strict=True):
+        assert np.array_equal(ours, theirs)
+    assert not np.array_equal(repeated.folds[0][1], repeated.folds[5][1])

@@ -256,6 +256,7 @@ class _Course:
             engine=getattr(objective, "engine", "function"),
             algorithm=name_of(self.search.algorithm),
             settings=settings_of(self.search.algorithm),
+            n_partitions=self.search.n_partitions,
         )
 
 

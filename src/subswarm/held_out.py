@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import cross_validate
-from sklearn.pipeline import make_pipeline
+from joblib import effective_n_jobs
+from sklearn import get_config
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, cross_validate
+from sklearn.pipeline import Pipeline
 
 from subswarm.core.checks import check_int
+from subswarm.core.errors import SettingError
 from subswarm.core.types import FloatArray, Masks
-from subswarm.evaluation.folds import fixed_folds
+from subswarm.evaluation.folds import Fold, fixed_folds
 
-__all__ = ["HeldOut", "held_out"]
+__all__ = ["HeldOut", "check_repeatable", "cost_sentence", "held_out"]
 
-_QUIETLY = {"n_jobs": 1, "verbose": 0, "checkpoint": None, "record": False, "callbacks": ()}
+_QUIETLY = {"held_out": None, "n_jobs": 1, "verbose": 0, "checkpoint": None, "record": False, "callbacks": ()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +58,29 @@ class HeldOut:
         """Mean of ``baseline_scores``."""
         return float(self.baseline_scores.mean())
 
+    def sentence(self) -> str:
+        """The figures in words."""
+        sizes = self.supports.sum(axis=1).mean()
+        return (
+            f"{self.score:.4f} ± {self.standard_error:.4f} with {sizes:.1f} features on rows that {len(self.scores)} "
+            f"searches never saw; {self.baseline_score:.4f} with all of them"
+        )
+
 
 def held_out(
-    selector: Any, X: Any, y: Any, *, folds: int = 5, n_jobs: int | None = None, random_state: int = 0
+    selector: Any,
+    X: Any,
+    y: Any,
+    *,
+    folds: int = 5,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    groups: Any = None,
+    params: Mapping[str, Any] | None = None,
 ) -> HeldOut:
     """Repeat the selector's whole search on the training rows of K outer folds; score on the rows left out.
 
-    It costs K more searches, each on a share (K - 1) / K of the rows.
+    It costs K more searches, each on a share (K - 1) / K of the rows. ``SwarmSelector(held_out=K)`` does it in ``fit``.
 
     Parameters
     ----------
@@ -73,6 +93,10 @@ def held_out(
         Searches that run at the same time.
     random_state : int
         Draws the outer folds.
+    groups : array of shape (N,), optional
+        Rows of one group are never parted by an outer fold; the searches get their part of it too.
+    params : dict, optional
+        Metadata for the estimator's ``fit``, such as ``sample_weight``.
 
     Examples
     --------
@@ -85,27 +109,69 @@ def held_out(
     ((3,), (3, 13))
     """
     check_int("folds", folds, low=2)
+    params = dict(params or {})
+    check_repeatable(selector, params if groups is None else {**params, "groups": groups})
     began = time.perf_counter()
     quiet = clone(selector).set_params(**_QUIETLY)
-    rows = np.zeros((len(y), 0))
-    splits = fixed_folds(folds, rows, np.asarray(y), estimator=selector.estimator, random_state=random_state)
-    common = {"cv": [(fold.train, fold.test) for fold in splits], "scoring": selector.scoring, "n_jobs": n_jobs}
-    found = cross_validate(
-        make_pipeline(quiet, clone(selector.estimator)), X, y, return_estimator=True, error_score="raise", **common
-    )
-    fitted = [pipeline[0] for pipeline in found["estimator"]]
+    pipeline = Pipeline([("select", quiet), ("model", clone(selector.estimator))])
+    splits = _outer_folds(selector.estimator, y, groups, folds, random_state)
+    common = {
+        "cv": [(fold.train, fold.test) for fold in splits],
+        "scoring": selector.scoring,
+        "n_jobs": n_jobs,
+        "error_score": "raise",
+    }
+    for_search = params if groups is None else {**params, "groups": groups}
+    for_both = {
+        **{f"select__{name}": value for name, value in for_search.items()},
+        **{f"model__{name}": value for name, value in params.items()},
+    }
+    found = cross_validate(pipeline, X, y, return_estimator=True, params=for_both or None, **common)
+    fitted = [each[0] for each in found["estimator"]]
     return HeldOut(
         scores=np.asarray(found["test_score"], dtype=np.float64),
-        baseline_scores=_baseline(selector.estimator, X, y, common),
+        baseline_scores=_baseline(selector.estimator, X, y, params, common),
         inner_scores=np.array([each.best_score_ for each in fitted]),
         supports=np.array([each.support_ for each in fitted]),
         seconds=time.perf_counter() - began,
     )
 
 
-def _baseline(estimator: Any, X: Any, y: Any, common: dict[str, Any]) -> FloatArray:
+def check_repeatable(selector: Any, metadata: Mapping[str, Any]) -> None:
+    """Refuse, before any search, a selector whose search cannot be repeated on a part of the rows."""
+    cv = selector.cv
+    if not (cv is None or isinstance(cv, int | np.integer) or hasattr(cv, "split")):
+        raise SettingError(
+            "the held-out figure repeats the search on parts of the rows, where a list of splits has no meaning; give "
+            "cv as a number of folds or a splitter."
+        )
+    if metadata and get_config().get("enable_metadata_routing", False):
+        raise SettingError(
+            f"the held-out figure cannot route {', '.join(metadata)} while enable_metadata_routing is set; "
+            "cross-validate a pipeline of the selector and the model with scikit-learn's cross_validate instead."
+        )
+
+
+def cost_sentence(folds: int, n_jobs: int | None, seconds: float) -> str:
+    """What the held-out figure will cost, where one search took so many seconds."""
+    workers = min(folds, int(effective_n_jobs(n_jobs)))
+    about = seconds * (folds - 1) / folds * -(-folds // workers)
+    words = f"{about:.0f} s" if about < 90 else f"{about / 60:.0f} min"
+    return f"held-out figure: {folds} more searches on parts of the rows, {workers} at a time, about {words}"
+
+
+def _outer_folds(estimator: Any, y: Any, groups: Any, folds: int, random_state: int) -> tuple[Fold, ...]:
+    cv: Any = folds
+    if groups is not None:
+        stratified = is_classifier(estimator)
+        cv = StratifiedGroupKFold(folds, shuffle=True, random_state=random_state) if stratified else GroupKFold(folds)
+    rows = np.zeros((len(y), 0))
+    return fixed_folds(cv, rows, np.asarray(y), estimator=estimator, groups=groups, random_state=random_state)
+
+
+def _baseline(estimator: Any, X: Any, y: Any, params: Mapping[str, Any], common: dict[str, Any]) -> FloatArray:
     try:
-        found = cross_validate(clone(estimator), X, y, error_score="raise", **common)
+        found = cross_validate(clone(estimator), X, y, params=dict(params) or None, **common)
     except Exception:  # whatever an estimator may raise on all columns is no reason to lose the figure
         return np.full(len(common["cv"]), np.nan)
     return np.asarray(found["test_score"], dtype=np.float64)

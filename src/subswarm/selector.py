@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -20,28 +21,32 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from subswarm.algorithms import get_algorithm
 from subswarm.algorithms.search import SubsetSettings
+from subswarm.columns import ColumnsView
 from subswarm.core.budget import Budget
 from subswarm.core.checks import check_choice, check_int
+from subswarm.core.choice import one_standard_error
 from subswarm.core.display import result_html, rows_html
 from subswarm.core.errors import SettingError
 from subswarm.core.space import Space, make_space
-from subswarm.core.types import FloatArray, History, IntArray, Mask, Masks, SearchResult, Subset
+from subswarm.core.types import FloatArray, History, Mask, SearchResult, Subset
 from subswarm.drive import Callback, search
 from subswarm.evaluation.objective import Objective, make_objective
 from subswarm.evaluation.scoring import resolve_scoring
 from subswarm.evaluation.tables import allows_nan
+from subswarm.held_out import HeldOut, check_repeatable, cost_sentence
+from subswarm.held_out import held_out as measured_held_out
 from subswarm.hybrid import preselected, with_scores
 from subswarm.plot.methods import Plots
 from subswarm.progress import ProgressLine
 
-__all__ = ["SwarmSelector", "one_standard_error"]
+__all__ = ["SwarmSelector"]
 
 
 class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Select the features an estimator needs, by a search over subsets scored with cross-validation.
 
-    The score reported is the one the search maximised, so it is optimistic: for an honest figure, cross-validate the
-    selector itself (``cross_val_score(make_pipeline(SwarmSelector(model), model), X, y)``).
+    The score reported is the one the search maximised, so it is optimistic: ``held_out=5`` adds an honest figure, for
+    the price of five more searches.
 
     Parameters
     ----------
@@ -51,10 +56,13 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         A name from ``subswarm.algorithms.names()``, or an algorithm with settings of your own.
     cv : int, splitter or list of splits, default=10
         The folds, drawn once. An integer means shuffled folds (stratified for a classifier) from ``random_state``.
+    repeats : int, default=1
+        Partitions of the rows into ``cv`` folds, where ``cv`` is an integer: every subset's score is the mean over them
+        all, and each partition scored is one evaluation. ``cv=RepeatedStratifiedKFold(...)`` does the same.
     scoring : str, callable or None
         As in scikit-learn; None is the estimator's own score.
     max_evaluations : int or None, default=6000
-        Subsets that may be scored, repeated ones included.
+        Subsets that may be scored, repeated ones included; on several partitions, each one counts.
     max_seconds : float or None
         Time that the search may take.
     patience : int or None
@@ -72,6 +80,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         highest on the table passed to ``fit``; fixed features are always among them.
     choose : "best" or "one-se", default="best"
         "one-se" selects the fewest columns whose score is within one standard error of the best subset's.
+    held_out : int or None
+        Repeat the whole search without each of so many outer folds (stratified for a classifier, never splitting
+        ``groups``) and score its selection there: an honest figure, in ``held_out_``. It costs as many more searches,
+        ``n_jobs`` at a time.
     engine : "auto", "estimator", "fast" or "torch", default="auto"
         What scores the subsets: the fastest exact engine, scikit-learn itself, or a fast (or torch) engine or an error.
     n_jobs : int or None
@@ -81,7 +93,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     random_state : int, RandomState instance or None
         Fixes folds, search and any ``random_state=None`` inside the estimator. Global random state is never touched.
     verbose : int, default=1
-        1 shows one live line in a terminal or notebook (and nothing in logs); 0 shows nothing.
+        1 shows one live line in a terminal or notebook (and nothing in logs), and says on standard error what
+        ``held_out`` will cost; 0 shows nothing.
     callbacks : functions called with a `Snapshot` after each step; one that returns True stops the search
     checkpoint : path, optional
         File to save the search to and to go on from after an interruption.
@@ -100,7 +113,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         Score of the selected columns in each fold, exactly as ``cross_val_score`` gives it on ``folds_``.
     baseline_score_ : float
         Mean score of all columns on the same folds; NaN where the estimator fails on them.
-    folds_ : list of (train rows, test rows)
+    folds_ : list of (train rows, test rows), partition by partition
+    held_out_ : HeldOut or None
+        Scores on rows the searches never saw; None where ``held_out`` is None or the search was interrupted.
     result_ : SearchResult
         The search: best subset, best subset of each size (``front``), engine, timings.
     history_ : History
@@ -130,6 +145,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         algorithm: Any = "2d-upso",
         *,
         cv: Any = 10,
+        repeats: int = 1,
         scoring: Any = None,
         max_evaluations: int | None = 6000,
         max_seconds: float | None = None,
@@ -141,6 +157,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         initial_subsets: Iterable[Any] | None = None,
         preselect: tuple[str, int] | None = None,
         choose: str = "best",
+        held_out: int | None = None,
         engine: str = "auto",
         n_jobs: int | None = None,
         device: str = "cpu",
@@ -153,6 +170,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.estimator = estimator
         self.algorithm = algorithm
         self.cv = cv
+        self.repeats = repeats
         self.scoring = scoring
         self.max_evaluations = max_evaluations
         self.max_seconds = max_seconds
@@ -164,6 +182,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.initial_subsets = initial_subsets
         self.preselect = preselect
         self.choose = choose
+        self.held_out = held_out
         self.engine = engine
         self.n_jobs = n_jobs
         self.device = device
@@ -190,6 +209,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         """
         check_choice("choose", self.choose, ("best", "one-se"))
         check_int("verbose", int(self.verbose), low=0)
+        check_int("held_out", self.held_out, low=2, optional=True)
+        if self.held_out is not None:
+            check_repeatable(self, params)
         budget = Budget(evaluations=self.max_evaluations, seconds=self.max_seconds, patience=self.patience)
         seed = _seed(self.random_state)
         fit_params, groups = self._metadata(params)
@@ -199,6 +221,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             X,
             y,
             cv=self.cv,
+            repeats=self.repeats,
             scoring=self.scoring,
             groups=groups,
             n_jobs=self.n_jobs,
@@ -227,6 +250,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.folds_ = objective.folds
         chosen = result.best if self.choose == "best" else one_standard_error(result)
         self._score(objective, chosen)
+        self.held_out_: HeldOut | None = None
+        if self.held_out is not None and result.stop_reason != "interrupted":
+            self.held_out_ = self._measure_held_out(X, y, groups, fit_params, seed)
         return self
 
     def subset_of_size(self, size: int) -> Subset:
@@ -261,10 +287,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             return ""
         names = getattr(self, "feature_names_in_", None)
         chosen = [str(index if names is None else names[index]) for index in np.flatnonzero(self.support_)]
+        honest = {} if self.held_out_ is None else {"held out": self.held_out_.sentence()}
         return rows_html(
             {
                 "score": f"{self.best_score_:.4f} with {self.n_features_} of {self.n_features_in_} features "
                 f"(optimistic: the search has seen these folds); {self.baseline_score_:.4f} with all of them",
+                **honest,
                 "selected": ", ".join(chosen),
             }
         ) + result_html(self.result_, names)
@@ -333,7 +361,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     def _search(self, algorithm: Any, objective: Objective, space: Space, budget: Budget, seed: int) -> SearchResult:
         scoring = objective.scoring
         line = ProgressLine(budget.evaluations, scoring.score, scoring.name) if self.verbose else nullcontext()
-        view = _ColumnsView(objective, space)
+        view = ColumnsView(objective, space)
         with line as shown:
             result = search(
                 algorithm,
@@ -346,6 +374,16 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             )
         return space.result_on_columns(result)
 
+    def _measure_held_out(self, X: Any, y: Any, groups: Any, fit_params: Mapping[str, Any], seed: int) -> HeldOut:
+        folds = int(self.held_out or 0)
+        if self.verbose:
+            seconds = self.result_.algorithm_seconds + self.result_.evaluation_seconds
+            print(cost_sentence(folds, self.n_jobs, seconds), file=sys.stderr, flush=True)
+        same = clone(self).set_params(estimator=self.estimator_, random_state=seed)
+        return measured_held_out(
+            same, X, y, folds=folds, n_jobs=self.n_jobs, random_state=seed, groups=groups, params=fit_params
+        )
+
     def _score(self, objective: Objective, chosen: Subset) -> None:
         self.support_: Mask = chosen.mask
         self.n_features_ = chosen.cardinality
@@ -355,46 +393,6 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             self.baseline_score_ = float(objective.fold_scores(np.ones(objective.n_features, dtype=bool)).mean())
         except Exception:  # whatever an estimator may raise on all columns is no reason to lose the search
             self.baseline_score_ = float("nan")
-
-
-class _ColumnsView:
-    """An objective seen through a space: masks over features in, fitness out."""
-
-    def __init__(self, objective: Objective, space: Space) -> None:
-        self._objective = objective
-        self._space = space
-        self.n_features = space.n_features
-        self.n_partitions = objective.n_partitions
-
-    def __call__(self, masks: Masks, partitions: IntArray | None = None) -> FloatArray:
-        return self._objective(self._space.columns(masks), partitions)
-
-    def losses_of(self, mask: Mask) -> FloatArray:
-        return self._objective.losses_of(self._space.columns(mask))
-
-    def fingerprint(self) -> str:
-        return f"{self._objective.fingerprint()} {self._space.owner.tolist()}"
-
-    @property
-    def computed(self) -> int:
-        return self._objective.computed
-
-    @property
-    def engine(self) -> str:
-        return self._objective.engine
-
-
-def one_standard_error(result: SearchResult) -> Subset:
-    """The smallest subset seen whose fitness is within one standard error of the best one's.
-
-    The standard error is that of the best subset's mean loss over the folds.
-    """
-    if result.fold_losses is None or len(result.fold_losses) < 2:
-        return result.best
-    error = float(result.fold_losses.std(ddof=1) / np.sqrt(len(result.fold_losses)))
-    within = np.flatnonzero(result.front.fitness <= result.best.fitness + error)
-    sizes = result.front.cardinality
-    return result.front.subset_of_size(int(sizes[within].min()))
 
 
 def _fitting(callee: str) -> MethodMapping:

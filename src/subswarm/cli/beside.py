@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -30,12 +29,10 @@ def check_report(report: Path | None, *, option: str = "--report") -> None:
 
 def measure_held_out(selector: Any, X: Any, y: Any, folds: int, *, jobs: int, seed: int, seconds: float) -> Any:
     """The held-out figure, its cost said beforehand; ``seconds`` is what one search took."""
-    from subswarm.held_out import held_out
+    from subswarm.held_out import cost_sentence, held_out
 
-    workers = min(folds, (os.cpu_count() or 1) if jobs == -1 else max(jobs, 1))
-    about = seconds * (folds - 1) / folds * -(-folds // workers)
-    _say(f"held-out figure: {folds} more searches on parts of the rows, {workers} at a time, about {_words(about)}")
-    return held_out(selector, X, y, folds=folds, n_jobs=workers, random_state=seed)
+    _say(cost_sentence(folds, jobs, seconds))
+    return held_out(selector, X, y, folds=folds, n_jobs=jobs, random_state=seed)
 
 
 def with_other_seeds(selector: Any, X: Any, y: Any, count: int, *, seed: int, seconds: float) -> dict[int, Any]:

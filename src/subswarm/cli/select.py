@@ -33,6 +33,9 @@ def select(
     patience: Annotated[int | None, typer.Option(help="Stop after this many evaluations without a better one.")] = None,
     scoring: Annotated[str | None, typer.Option(help="A scikit-learn scorer, such as balanced_accuracy.")] = None,
     cv: Annotated[int, typer.Option(help="Cross-validation folds.")] = 10,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Partitions into folds that each subset is scored on; each is one evaluation.")
+    ] = 1,
     min_features: Annotated[int, typer.Option(help="Fewest features to select.")] = 1,
     max_features: Annotated[int | None, typer.Option(help="Most features to select.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column that is always selected; may be repeated.")] = None,
@@ -81,6 +84,7 @@ def select(
         make_model(model, kind),
         get_algorithm(algorithm, **_settings(setting or [])),
         cv=cv,
+        repeats=repeats,
         scoring=scoring,
         max_evaluations=evaluations,
         max_seconds=seconds,

@@ -165,6 +165,7 @@ class SearchResult:
     best : the best subset ever seen (or, where a search scores most subsets on part of the partitions only, the best
         of those it vouches for, and ``front`` likewise)
     fold_losses : its loss in each fold, or None where the objective has no folds
+    n_partitions : partitions of the rows that the folds are, one after the other
     front : the best subset of each cardinality seen
     history : how the best, the spread and the clock went, step by step
     stop_reason : "evaluations", "seconds", "target", "patience", "finished", "callback" or "interrupted"
@@ -189,6 +190,7 @@ class SearchResult:
     algorithm: str
     settings: dict[str, Any] = field(default_factory=dict)
     recording: Recording | None = None
+    n_partitions: int = 1
     drawer: ClassVar[type[Any] | None] = None  # registered by subswarm.plot: this room imports none above it
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from subswarm.core.choice import one_standard_error
 from subswarm.core.types import FloatArray
 from subswarm.report.courses import course_charts
 from subswarm.report.page import (
@@ -26,7 +27,6 @@ from subswarm.report.page import (
 )
 from subswarm.report.selection import Selection, versions
 from subswarm.report.trust import trust_parts
-from subswarm.selector import one_standard_error
 
 __all__ = ["selection_page"]
 
@@ -185,6 +185,7 @@ def _again(selection: Selection) -> tuple[Any, ...]:
         "model": repr(selector.estimator_),
         "scoring": selection.scoring.name,
         "folds": len(selector.folds_),
+        **({"partitions of the rows": result.n_partitions} if result.n_partitions > 1 else {}),
         **{f"version of {name}": version for name, version in versions().items()},
     }
     command = (Code("The command", selection.command),) if selection.command else ()

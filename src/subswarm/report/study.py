@@ -144,6 +144,7 @@ def _again(path: str | PathLike[str], status: Status) -> tuple[Any, ...]:
         "protocol": info.protocol,
         "evaluations of a run": info.evaluations,
         "folds": info.folds,
+        **({"partitions into folds": info.repeats} if info.repeats > 1 else {}),
         "seed": info.seed,
         "outer folds": info.outer or "none",
         "machines": "; ".join(sorted({row.timing.machine for row in found})) or "–",

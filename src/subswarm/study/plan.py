@@ -119,6 +119,8 @@ class Study:
     protocol : "sound" or "published"
         How the data sets are read and the folds drawn.
     folds : int, default=10
+    repeats : int, default=1
+        Partitions into folds; each that a subset is scored on is one evaluation.
     outer : int, default=0
         Folds of the outer cross-validation; 0 for none. Each search is then also repeated without each outer fold.
     seed : int, default=0
@@ -142,12 +144,14 @@ class Study:
     folds: int = 10
     outer: int = 0
     seed: int = 0
+    repeats: int = 1
 
     def __post_init__(self) -> None:
         check_choice("protocol", self.protocol, PROTOCOLS)
         check_int("runs", self.runs, low=1)
         check_int("evaluations", self.evaluations, low=1)
         check_int("folds", self.folds, low=2)
+        check_int("repeats", self.repeats, low=1)
         check_int("outer", self.outer, low=0)
         check_int("seed", self.seed, low=0)
         if self.outer == 1:
@@ -203,6 +207,7 @@ class Study:
             "evaluations": self.evaluations,
             "folds": self.folds,
             "seed": self.seed,
+            **({"repeats": self.repeats} if self.repeats > 1 else {}),  # else as it always was
         }
 
     def _planned(self, dataset: str, model: str, contender: Contender, run: int, outer_fold: int | None) -> PlannedRun:

@@ -37,6 +37,7 @@ class ProblemSpec:
     seed: int
     data_dir: str | None
     device: str = "cpu"
+    repeats: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +86,9 @@ def build_problem(spec: ProblemSpec) -> Problem:
         rows, held_out = draw(y, count, seed=spec.seed + 1)[fold]
         train = impute_nearest(X[rows]), y[rows]
         test = impute_nearest(X[held_out], donors=X[rows]), y[held_out]
-    folds = draw(train[1], _inner_folds(train[1], spec.folds), seed=spec.seed)
-    objective = make_objective(model, *train, cv=folds, n_jobs=1, device=spec.device)
+    count = _inner_folds(train[1], spec.folds)
+    folds = [fold for number in range(spec.repeats) for fold in draw(train[1], count, seed=_seed(spec.seed, number))]
+    objective = make_objective(model, *train, cv=folds, repeats=spec.repeats, n_jobs=1, device=spec.device)
     n_features = X.shape[1]
     every, first = np.ones(n_features, dtype=bool), np.arange(n_features) == 0
     facts = ProblemFacts(
@@ -117,6 +119,11 @@ def _load(spec: ProblemSpec) -> tuple[FloatArray, NDArray[Any]]:
     if table.task != "classification":
         raise SettingError(f"the target of {source.name!r} is a number; a study compares errors of classification.")
     return table.X, np.unique(table.y, return_inverse=True)[1].reshape(-1)
+
+
+def _seed(seed: int, partition: int) -> int:
+    """The seed of a partition; the first one has the study's own."""
+    return int(np.random.SeedSequence([seed, partition]).generate_state(1)[0]) if partition else seed
 
 
 def _inner_folds(y: IntArray, wanted: int) -> int:

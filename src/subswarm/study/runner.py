@@ -168,6 +168,7 @@ def task_for(study: Study, run: PlannedRun, data_dir: str | PathLike[str] | None
         model=run.model,
         protocol=study.protocol,
         folds=study.folds,
+        repeats=study.repeats,
         outer=None if run.outer_fold is None else (run.outer_fold, study.outer),
         seed=study.seed,
         data_dir=None if data_dir is None else fspath(data_dir),

@@ -36,6 +36,7 @@ class StudyInfo:
     folds: int
     seed: int
     outer: int
+    repeats: int = 1
 
 
 class Store:
@@ -206,10 +207,9 @@ class Store:
         if row is None:
             self._connection.execute("INSERT INTO study VALUES (?, ?, ?)", (study.name, frame, study.outer))
             return
+        there, here = ({"repeats": 1, **values} for values in (json.loads(row[0]), study.frame()))
         differing = [
-            f"{name} {theirs!r} there and {study.frame()[name]!r} here"
-            for name, theirs in json.loads(row[0]).items()
-            if theirs != study.frame()[name]
+            f"{name} {theirs!r} there and {here[name]!r} here" for name, theirs in there.items() if theirs != here[name]
         ]
         if row[1] and study.outer and row[1] != study.outer:
             differing.append(f"outer folds {row[1]} there and {study.outer} here")
