@@ -11,7 +11,8 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
 
-from subswarm import Budget, SwarmSelector, plot, search
+from subswarm import Budget, SwarmSelector, make_objective, plot, search
+from subswarm.core.choice import one_standard_error
 from subswarm.core.errors import DataError, SettingError
 
 PLANTED = np.arange(12) < 4
@@ -150,6 +151,25 @@ def test_notebooks_show_what_was_found_with_names_escaped():
         assert "<script>alert" not in shown
     assert "optimistic" not in unfitted
     assert "<polyline" in selector.result_._repr_html_()
+
+
+def test_the_trade_off_shows_the_best_of_each_size_and_the_choice_within_one_standard_error(axes):
+    result = search(
+        "2d-upso", make_objective(GaussianNB(), *load_wine(return_X_y=True)), Budget(evaluations=300), rng=0
+    )
+    plot.trade_off(result, ax=axes)
+    line = next(line for line in axes.lines if line.get_label() == "best of each size")
+    assert line.get_xdata().tolist() == result.front.cardinality.tolist()
+    assert line.get_ydata().tolist() == result.front.fitness.tolist()
+    few = one_standard_error(result)
+    mark = next(each for each in axes.collections if each.get_label().startswith("within one standard error"))
+    assert mark.get_offsets().tolist() == [[few.cardinality, few.fitness]]
+    assert few.cardinality < result.best.cardinality
+
+
+def test_without_folds_there_is_no_standard_error_to_show(recorded, axes):
+    plot.trade_off(recorded, ax=axes)
+    assert not [each for each in axes.collections if "standard error" in each.get_label()]
 
 
 def test_a_result_from_a_pickle_can_be_drawn(recorded, axes):

@@ -201,6 +201,19 @@ def test_bad_settings_get_a_clear_sentence(settings, sentence):
         selector(**settings).fit(FRAME, TARGET)
 
 
+def test_the_best_subset_of_each_size_that_was_seen_can_be_had():
+    fitted = selector().fit(*WINE)
+    for size, loss in zip(fitted.result_.front.cardinality, fitted.result_.front.fitness, strict=True):
+        subset = fitted.subset_of_size(size)
+        assert (subset.cardinality, subset.fitness) == (size, loss)
+        scores = cross_val_score(GaussianNB(), WINE[0][:, subset.mask], WINE[1], cv=fitted.folds_)
+        assert loss == (1 - scores).mean()
+    with pytest.raises(KeyError, match="no subset of size 99 was seen"):
+        fitted.subset_of_size(99)
+    with pytest.raises(NotFittedError):
+        selector().subset_of_size(2)
+
+
 def test_one_standard_error_takes_the_fewest_features_that_are_nearly_as_good():
     best = selector(max_evaluations=600).fit(*WINE)
     lean = selector(max_evaluations=600, choose="one-se").fit(*WINE)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from subswarm.core.checks import check_int
+from subswarm.core.choice import one_standard_error, standard_error
 from subswarm.core.errors import DataError
 from subswarm.core.types import FloatArray, Recording, SearchResult
 from subswarm.plot.style import PALETTE, Results, colormap, grouped, new_axes, tidy
@@ -17,6 +18,9 @@ __all__ = ["cardinality_likelihood", "selection_frequency", "trade_off"]
 
 def trade_off(result: SearchResult, *, ax: Any = None) -> Any:
     """Loss against number of features: the best subset of each size, the best of all, and every subset visited.
+
+    Where the folds' losses are known, a dashed line is one standard error above the best, and a diamond marks the
+    smallest subset below it: what ``choose="one-se"`` selects.
 
     Parameters
     ----------
@@ -51,6 +55,13 @@ def trade_off(result: SearchResult, *, ax: Any = None) -> Any:
         [best.cardinality], [best.fitness], s=110, marker="*", color=PALETTE[1], zorder=3,
         label=f"best: {best.fitness:.4g} with {best.cardinality}",
     )  # fmt: skip
+    error, few = standard_error(result), one_standard_error(result)
+    if error is not None:
+        ax.axhline(best.fitness + error, color=PALETTE[2], linestyle=(0, (4, 3)), linewidth=1.0)
+        ax.scatter(
+            [few.cardinality], [few.fitness], s=70, marker="D", facecolors="none", edgecolors=PALETTE[2],
+            linewidths=1.6, zorder=4, label=f"within one standard error: {few.fitness:.4g} with {few.cardinality}",
+        )  # fmt: skip
     _whole_numbers(ax.xaxis)
     ax.set_xlabel("features")
     ax.set_ylabel("loss")
