@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subswarm.algorithms import learning
+from subswarm.algorithms import learning, learning_numpy
 from subswarm.algorithms.bests import first_bests, improved, updated
 from subswarm.algorithms.learning import CARDINALITY, FEATURE
 from subswarm.algorithms.neighborhood import ring_leaders
@@ -43,9 +43,9 @@ def test_the_five_feature_example_of_the_velocity_update():
     p = np.arange(1.0, 11.0).reshape(1, 2, 5)
     inertia, own, social, influence = 0.729, 0.31, 0.57, 0.11
     velocity = inertia * p
-    learning.add_lesson(velocity, learning.learning_set(personal, position), own)
-    learning.add_lesson(velocity, learning.learning_set(best, position), social)
-    learning.add_lesson(velocity, learning.self_learning_set(position), influence)
+    learning.add_pull(velocity, personal, position, np.full((1, 1, 1), own))
+    learning.add_pull(velocity, best, position, np.full((1, 1, 1), social))
+    learning.add_influence(velocity, position, np.array([influence]))
     gains = np.array(
         [
             [0, own, social + influence, 0, 0],
@@ -56,10 +56,11 @@ def test_the_five_feature_example_of_the_velocity_update():
 
 
 def test_weights_may_differ_by_row_and_by_entry():
-    lesson = learning.learning_set(bits("10110"), bits("11001"))
     velocity = np.zeros((1, 2, 5))
-    learning.add_lesson(velocity, lesson, np.arange(10.0).reshape(1, 2, 5))
+    learning.add_pull(velocity, bits("10110"), bits("11001"), np.arange(10.0).reshape(1, 2, 5))
     assert velocity.tolist() == [[[0, 0, 2, 0, 0], [0, 0, 7, 8, 0]]]
+    learning.add_pull(velocity, bits("10110"), bits("11001"), np.array([[[1.0], [2.0]]]))
+    assert velocity.tolist() == [[[0, 0, 3, 0, 0], [0, 0, 9, 10, 0]]]
 
 
 def test_the_accumulated_likelihoods_of_the_example():
@@ -148,10 +149,48 @@ def test_the_first_step_counts_as_improved():
 
 def test_only_stagnant_velocities_are_refreshed():
     velocity = np.full((3, 2, 4), 7.0)
-    fresh = learning.refreshed(velocity, np.array([False, True, False]), np.random.default_rng(0))
-    assert (fresh[[0, 2]] == 7).all()
-    assert ((fresh[1] >= 0) & (fresh[1] <= 1)).all()
+    carried = learning.carried(velocity, 0.5, np.array([False, True, False]), np.random.default_rng(0))
+    assert (carried[[0, 2]] == 3.5).all()
+    assert np.array_equal(carried[1], 0.5 * np.random.default_rng(0).random((2, 4)))
     assert (velocity == 7).all()
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5, 40, 300])
+@pytest.mark.parametrize("whole_exemplar", [False, True])
+def test_compiled_pulls_are_those_of_numpy_to_the_last_bit(columns, whole_exemplar):
+    kernel, rng = pytest.importorskip("subswarm.algorithms.learning_kernel"), np.random.default_rng(columns)
+    position, exemplars = rng.random((2, 7, columns)) < 0.4
+    for exemplar in (exemplars, exemplars[:1], np.zeros((1, columns), dtype=bool)):
+        for shape in ((7, 1, 1), (7, 2, 1), (7, 2, columns)):
+            velocity, weight = rng.normal(size=(7, 2, columns)), rng.normal(size=shape)
+            compiled = velocity.copy()
+            learning_numpy.add_pull(velocity, exemplar, position, weight, whole_exemplar)
+            kernel.add_pull(compiled, exemplar, position, weight, whole_exemplar)
+            assert np.array_equal(velocity, compiled)
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("level", [-3.0, -0.2, 0.0, 0.5])
+def test_compiled_wheels_stop_where_those_of_numpy_do(raw, level):
+    kernel, rng = pytest.importorskip("subswarm.algorithms.learning_kernel"), np.random.default_rng(1)
+    for columns in (1, 2, 9, 200):
+        wheels, turn = np.round(rng.random((50, columns)) + level, 1), rng.random(50)
+        slots = learning_numpy.roulette_slots(wheels, turn, raw)
+        assert np.array_equal(kernel.roulette_slots(wheels, turn, raw), slots)
+
+
+@pytest.mark.parametrize("digits", [0, 1, 9, 17])
+def test_both_ways_to_rank_features_are_a_stable_sort(digits):
+    kernel, rng = pytest.importorskip("subswarm.algorithms.learning_kernel"), np.random.default_rng(2)
+    for columns in (1, 2, 9, 200):
+        likelihood = np.round(1 + 1e-7 * rng.normal(size=(50, columns)), digits)
+        likelihood[::3, 0], likelihood[::5, -1] = np.inf, -1e300
+        sizes = rng.integers(1, columns + 1, size=50)
+        order = np.argsort(-likelihood, axis=1, kind="stable")
+        wanted = np.zeros(likelihood.shape, dtype=bool)
+        np.put_along_axis(wanted, order, np.arange(columns) < sizes[:, None], axis=1)
+        assert np.array_equal(learning_numpy.ranked_features(likelihood, sizes), wanted)
+        assert np.array_equal(kernel.ranked_features(likelihood, sizes), wanted)
 
 
 def test_rows_of_a_velocity_are_named():

@@ -7,24 +7,28 @@ parentheses are the paper's equations; the D numbers are decisions listed in doc
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import sys
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from subswarm.algorithms import learning_numpy
 from subswarm.core.types import FloatArray, IntArray, Masks
 
 __all__ = [
     "CARDINALITY",
     "FEATURE",
     "LearningSet",
-    "add_lesson",
+    "add_influence",
+    "add_pull",
+    "carried",
     "greedy_cardinality",
     "learning_set",
     "merit",
     "ranked_features",
-    "refreshed",
     "roulette_cardinality",
     "self_influence",
     "self_learning_set",
@@ -74,13 +78,28 @@ def self_learning_set(position: Masks) -> LearningSet:
     return LearningSet(position.sum(axis=1), position)
 
 
-def add_lesson(velocity: FloatArray, lesson: LearningSet, weight: float | FloatArray) -> None:
-    """Add ``weight`` times L to the velocities, in place; the weight broadcasts to (P, 2, n)."""
-    weight = np.broadcast_to(weight, (len(velocity), 2, velocity.shape[2]))
-    learnt = np.flatnonzero(lesson.cardinality)
-    entry = lesson.cardinality[learnt] - 1
-    velocity[learnt, CARDINALITY, entry] += weight[learnt, CARDINALITY, entry]
-    velocity[:, FEATURE] += weight[:, FEATURE] * lesson.features
+def add_pull(
+    velocity: FloatArray, exemplar: Masks, position: Masks, weight: FloatArray, *, whole_exemplar: bool = False
+) -> None:
+    """Add ``weight`` times the `learning_set` of the exemplars (P, n), or of one for all (1, n), in place.
+
+    The weight has shape (P, 1, 1), (P, 2, 1) or (P, 2, n).
+
+    Examples
+    --------
+    >>> velocity = np.zeros((1, 2, 5))
+    >>> exemplar, position = np.array([[1, 0, 1, 1, 0]], bool), np.array([[1, 1, 0, 0, 1]], bool)
+    >>> add_pull(velocity, exemplar, position, np.full((1, 1, 1), 0.5))
+    >>> velocity
+    array([[[0. , 0. , 0.5, 0. , 0. ],
+            [0. , 0. , 0.5, 0.5, 0. ]]])
+    """
+    _rules().add_pull(velocity, exemplar, position, weight, whole_exemplar)
+
+
+def add_influence(velocity: FloatArray, position: Masks, influence: FloatArray) -> None:
+    """Add each particle's influence (P,) times its `self_learning_set`, in place."""
+    _rules().add_pull(velocity, position, position, influence[:, None, None], True)
 
 
 def merit(fitness: FloatArray) -> FloatArray:
@@ -108,13 +127,8 @@ def roulette_cardinality(
     are the fewest and most features allowed.
     """
     low, high = limits or (1, likelihood.shape[1])
-    allowed = likelihood[:, low - 1 : high]
-    if not raw:
-        allowed = np.maximum(allowed, 0.0)
-        hopeless = ~(allowed.max(axis=1) > 0)
-        if hopeless.any():
-            allowed[hopeless] = 1.0
-    return np.asarray(low + wheel_position(allowed, rng.random(len(allowed))))
+    turn = rng.random(len(likelihood))
+    return np.asarray(low + _rules().roulette_slots(likelihood[:, low - 1 : high], turn, raw))
 
 
 def wheel_position(slots: FloatArray, turn: FloatArray) -> IntArray:
@@ -126,9 +140,7 @@ def wheel_position(slots: FloatArray, turn: FloatArray) -> IntArray:
     >>> wheel_position(rho, np.array([3.25 / 5.14])) + 1  # a spin of 3.25 selects three features
     array([3])
     """
-    cumulative = np.cumsum(slots, axis=1)
-    reached = cumulative >= (turn * cumulative[:, -1])[:, None]
-    return np.asarray(np.where(reached.any(axis=1), reached.argmax(axis=1), slots.shape[1] - 1))
+    return np.asarray(_rules().roulette_slots(slots, turn, True))
 
 
 def greedy_cardinality(likelihood: FloatArray, *, limits: tuple[int, int] | None = None) -> IntArray:
@@ -145,24 +157,35 @@ def ranked_features(likelihood: FloatArray, cardinality: IntArray) -> Masks:
     >>> ranked_features(np.array([[1.31, 2.40, 0.57, 1.46, 1.30]]), np.array([3])).astype(int)
     array([[1, 1, 0, 1, 0]])
     """
-    descending = np.sort(likelihood, axis=1)[:, ::-1]
-    threshold = np.take_along_axis(descending, cardinality[:, None] - 1, axis=1)
-    masks = likelihood >= threshold
-    surplus = np.flatnonzero(masks.sum(axis=1) > cardinality)
-    if len(surplus):
-        above = likelihood[surplus] > threshold[surplus]
-        level = likelihood[surplus] == threshold[surplus]
-        room = cardinality[surplus] - above.sum(axis=1)
-        masks[surplus] = above | (level & (np.cumsum(level, axis=1) <= room[:, None]))
-    return masks
+    return np.asarray(_rules().ranked_features(likelihood, cardinality))
 
 
-def refreshed(
-    velocity: FloatArray, stagnant: NDArray[np.bool_], rng: Generator, limit: float | FloatArray = 1.0
+def carried(
+    velocity: FloatArray,
+    inertia: float,
+    stagnant: NDArray[np.bool_],
+    rng: Generator,
+    limit: float | FloatArray = 1.0,
 ) -> FloatArray:
-    """Velocities with those of stagnant particles drawn anew from U[0, 1], or U[0, limit] (the refresh gap)."""
-    if not stagnant.any():
-        return velocity
-    velocity = velocity.copy()
-    velocity[stagnant] = rng.random((int(stagnant.sum()), *velocity.shape[1:])) * limit
-    return velocity
+    """ω v, where those of stagnant particles are first drawn anew from U[0, 1], or U[0, limit] (the refresh gap)."""
+    carried = inertia * velocity
+    if stagnant.any():
+        carried[stagnant] = inertia * (rng.random((int(stagnant.sum()), *velocity.shape[1:])) * limit)
+    return carried
+
+
+def _rules() -> Any:
+    """The heaviest rules: compiled where numba is loaded already, as it is once a fast engine has scored a subset.
+
+    Importing it for them alone would take longer than one search saves.
+    """
+    return _compiled() if "numba" in sys.modules else learning_numpy
+
+
+@cache
+def _compiled() -> Any:
+    try:
+        from subswarm.algorithms import learning_kernel
+    except ImportError:
+        return learning_numpy
+    return learning_kernel

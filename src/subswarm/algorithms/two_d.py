@@ -30,12 +30,12 @@ class Pull:
 
     Attributes
     ----------
-    exemplar : the subset to learn from, one for each particle (P, n) or one for all (n,)
-    weight : how strongly; a number or an array that broadcasts to (P, 2, n)
+    exemplar : the subset to learn from, one for each particle (P, n) or one for all (1, n)
+    weight : how strongly, shape (P, 1, 1), (P, 2, 1) or (P, 2, n)
     """
 
     exemplar: Masks
-    weight: float | FloatArray
+    weight: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +152,7 @@ class TwoD(SubsetSettings):
         """Take in the fitness, then move: bests and counts, refreshed velocities, velocities, positions."""
         swarm = self._remembered(state, fitness, rng)
         stagnant = swarm.stagnation >= (np.inf if self.refresh_gap is None else self.refresh_gap)
-        velocity = learning.refreshed(swarm.velocity, stagnant, rng, self._prior(state.masks.shape[1]))
-        velocity = self._velocity(swarm, velocity, fitness, progress, rng)
+        velocity = self._velocity(swarm, stagnant, fitness, progress, rng)
         return replace(
             swarm,
             masks=self._position(velocity, rng),
@@ -191,16 +190,14 @@ class TwoD(SubsetSettings):
         return replace(swarm, memory=self.remember(swarm, better, rng))
 
     def _velocity(
-        self, swarm: Swarm, velocity: FloatArray, fitness: FloatArray, progress: float, rng: Generator
+        self, swarm: Swarm, stagnant: NDArray[np.bool_], fitness: FloatArray, progress: float, rng: Generator
     ) -> FloatArray:
         """Eq. velprop: inertia, the pulls, and the particle's influence on itself. No bounds."""
         inertia = inertia_at(self.inertia_schedule, self.inertia, self.final_inertia, progress)
-        moved = inertia * velocity
+        moved = learning.carried(swarm.velocity, inertia, stagnant, rng, self._prior(swarm.masks.shape[1]))
         for pull in self.pulls(swarm, progress, rng):
-            lesson = learning.learning_set(pull.exemplar, swarm.masks, whole_exemplar=self.whole_exemplar)
-            learning.add_lesson(moved, lesson, pull.weight)
-        influence = learning.self_influence(fitness, swarm.previous)
-        learning.add_lesson(moved, learning.self_learning_set(swarm.masks), influence[:, None, None])
+            learning.add_pull(moved, pull.exemplar, swarm.masks, pull.weight, whole_exemplar=self.whole_exemplar)
+        learning.add_influence(moved, swarm.masks, learning.self_influence(fitness, swarm.previous))
         return moved
 
     def _position(self, velocity: FloatArray, rng: Generator) -> Masks:
@@ -238,7 +235,7 @@ class TwoDGPSO(TwoD):
     def pulls(self, swarm: Swarm, progress: float, rng: Generator) -> list[Pull]:
         return [
             Pull(swarm.bests.masks, self.cognitive * self.draw(swarm, rng)),
-            Pull(swarm.bests.global_best, self.social * self.draw(swarm, rng)),
+            Pull(swarm.bests.global_best[None], self.social * self.draw(swarm, rng)),
         ]
 
 
@@ -310,7 +307,7 @@ class TwoDUPSO(TwoDLPSO):
             towards_ring = self.draw(swarm, rng)
         return [
             Pull(swarm.bests.masks, self.cognitive * towards_own),
-            Pull(swarm.bests.global_best, u * self.social * towards_all),
+            Pull(swarm.bests.global_best[None], u * self.social * towards_all),
             Pull(ring_best(swarm.bests, self.radius), (1 - u) * self.social * towards_ring),
         ]
 

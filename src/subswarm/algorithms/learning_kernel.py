@@ -1,0 +1,104 @@
+"""The heaviest rules of `learning`, compiled: the same numbers to the last bit. Imported only where numba is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["add_pull", "ranked_features", "roulette_slots"]
+
+_HALVINGS = 40
+"""How often a likelihood's range is halved in search of a limit before the row is sorted instead."""
+
+
+@njit(nogil=True, cache=True)
+def add_pull(velocity: Any, exemplar: Any, position: Any, weight: Any, whole_exemplar: bool) -> None:
+    """`learning.add_pull` for exemplars (P, n) or (1, n) and weights (P, 1 or 2, 1 or n)."""
+    P, _, n = velocity.shape
+    for p in range(P):
+        teacher, own, features = exemplar[p % len(exemplar)], position[p], velocity[p, 1]
+        weights, size = weight[p, weight.shape[1] - 1], 0
+        for j in range(n):
+            size += teacher[j]
+        if size:
+            velocity[p, 0, size - 1] += weight[p, 0, (size - 1) % weight.shape[2]]
+        if weight.shape[2] < n:
+            alike = weights[0]
+            if whole_exemplar:
+                for j in range(n):
+                    features[j] += alike * teacher[j]
+            else:
+                for j in range(n):
+                    features[j] += alike * (teacher[j] > own[j])
+        else:
+            for j in range(n):
+                features[j] += weights[j] * (teacher[j] and (whole_exemplar or not own[j]))
+
+
+@njit(nogil=True, cache=True)
+def roulette_slots(likelihood: Any, turn: Any, raw: bool) -> Any:
+    """Where each wheel stops, as `learning.roulette_slots` says, shape (P,)."""
+    P, n = likelihood.shape
+    slots: NDArray[np.intp] = np.empty(P, dtype=np.intp)
+    cumulative: NDArray[np.float64] = np.empty(n)
+    for p in range(P):
+        total, hopeful = 0.0, raw
+        for j in range(n):
+            share = likelihood[p, j]
+            hopeful |= share > 0.0
+            total += share if raw or not share < 0.0 else 0.0
+            cumulative[j] = total
+        if not hopeful:
+            for j in range(n):
+                cumulative[j] = j + 1.0
+        spin, slot = turn[p] * cumulative[n - 1], n - 1
+        for j in range(n):
+            if cumulative[j] >= spin:
+                slot = j
+                break
+        slots[p] = slot
+    return slots
+
+
+@njit(nogil=True, cache=True)
+def ranked_features(likelihood: Any, cardinality: Any) -> Any:
+    """The likeliest features of each particle, as `learning.ranked_features` says, shape (P, n).
+
+    A limit that exactly ``cardinality`` likelihoods reach is as good as a sorted row, and halving the range finds one
+    in a dozen passes unless likelihoods are equal.
+    """
+    P, n = likelihood.shape
+    masks: NDArray[np.bool_] = np.empty((P, n), dtype=np.bool_)
+    row: NDArray[np.float64] = np.empty(n)
+    for p in range(P):
+        low, high, wanted = np.inf, -np.inf, cardinality[p]
+        for j in range(n):
+            row[j] = likelihood[p, j]
+            low, high = min(low, row[j]), max(high, row[j])
+        limit, reached = low, n
+        for _ in range(_HALVINGS):
+            if reached == wanted:
+                break
+            limit, reached = 0.5 * low + 0.5 * high, 0
+            for j in range(n):
+                reached += row[j] >= limit
+            if reached > wanted:
+                low = limit
+            else:
+                high = limit
+        if reached == wanted:
+            for j in range(n):
+                masks[p, j] = row[j] >= limit
+            continue
+        limit = np.sort(row)[n - wanted]
+        above = 0
+        for j in range(n):
+            above += row[j] > limit
+        for j in range(n):
+            level = row[j] == limit and above < wanted
+            above += level
+            masks[p, j] = level or row[j] > limit
+    return masks
