@@ -54,8 +54,10 @@ def updated(
     bests: Bests, masks: Masks, fitness: FloatArray, better: NDArray[np.bool_], *, parsimonious: bool = False
 ) -> Bests:
     """The bests after a step in which the ``better`` particles improved; only a better one leads (D7)."""
-    kept = np.where(better[:, None], masks, bests.masks)
-    values = np.where(better, fitness, bests.fitness)
+    if not better.any():
+        return bests
+    kept, values = bests.masks.copy(), np.where(better, fitness, bests.fitness)
+    kept[better] = masks[better]
     leader = bests.leader
     sizes = kept.sum(axis=1) if parsimonious else np.zeros(len(kept), dtype=np.intp)
     challenger = int(np.lexsort((sizes, values))[0]) if parsimonious else int(np.argmin(values))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ __all__ = [
     "add_influence",
     "add_pull",
     "carried",
+    "fresh_velocity",
     "greedy_cardinality",
     "learning_set",
     "merit",
@@ -37,6 +39,10 @@ __all__ = [
 
 CARDINALITY, FEATURE = 0, 1
 """The rows of a velocity and of a learning set."""
+
+_CALLS = count()
+_WORTH_IMPORTING_NUMBA = 10_000
+"""Rules called (six a step) after which NumPy has taken as much longer as importing numba would have (0.5 s)."""
 
 
 class LearningSet(NamedTuple):
@@ -165,21 +171,30 @@ def carried(
     inertia: float,
     stagnant: NDArray[np.bool_],
     rng: Generator,
-    limit: float | FloatArray = 1.0,
+    limit: FloatArray | None = None,
 ) -> FloatArray:
     """ω v, where those of stagnant particles are first drawn anew from U[0, 1], or U[0, limit] (the refresh gap)."""
     carried = inertia * velocity
     if stagnant.any():
-        carried[stagnant] = inertia * (rng.random((int(stagnant.sum()), *velocity.shape[1:])) * limit)
+        fresh = fresh_velocity(int(np.count_nonzero(stagnant)), velocity.shape[2], rng, limit)
+        carried[stagnant] = np.multiply(fresh, inertia, out=fresh)
     return carried
+
+
+def fresh_velocity(particles: int, n_features: int, rng: Generator, limit: FloatArray | None = None) -> FloatArray:
+    """Likelihoods from U[0, 1], or U[0, limit], shape (P, 2, n)."""
+    drawn = rng.random((particles, 2, n_features))
+    return drawn if limit is None else drawn * limit
 
 
 def _rules() -> Any:
     """The heaviest rules: compiled where numba is loaded already, as it is once a fast engine has scored a subset.
 
-    Importing it for them alone would take longer than one search saves.
+    Importing it for them alone takes longer than one search saves, so that waits until many have been under way.
     """
-    return _compiled() if "numba" in sys.modules else learning_numpy
+    if "numba" in sys.modules or next(_CALLS) >= _WORTH_IMPORTING_NUMBA:
+        return _compiled()
+    return learning_numpy
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from subswarm.algorithms.bests import Bests
@@ -20,9 +22,15 @@ def ring_best(bests: Bests, radius: int = 1) -> Masks:
 
 def ring_leaders(bests: Bests, radius: int = 1) -> IntArray:
     """Whose personal best each particle's neighbourhood best is, shape (P,)."""
-    count = len(bests.fitness)
+    everyone, neighbours = _ring(len(bests.fitness), radius)
+    nearest = bests.fitness[neighbours].argmin(axis=1)
+    return np.asarray(neighbours[everyone, nearest])
+
+
+@lru_cache(maxsize=16)
+def _ring(count: int, radius: int) -> tuple[IntArray, IntArray]:
+    """The particles, (P,), and each one's neighbourhood, itself first, then the nearest, (P, K)."""
     reach = min(radius, count // 2)
     offsets = [0, *(sign * distance for distance in range(1, reach + 1) for sign in (-1, 1))]
-    neighbours = (np.arange(count)[:, None] + offsets) % count
-    nearest = bests.fitness[neighbours].argmin(axis=1)
-    return np.asarray(neighbours[np.arange(count), nearest])
+    everyone = np.arange(count)
+    return everyone, (everyone[:, None] + offsets) % count

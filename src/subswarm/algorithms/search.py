@@ -264,7 +264,9 @@ class Search(Generic[S]):
     @property
     def answered(self) -> bool:
         """Whether a subset within the limits has been told."""
-        return self._best is not None and self._is_answer(self._best.mask[None])[0]
+        if self._best is None:
+            return False
+        return self._passing is self._rules or bool(self._rules.is_legal(self._best.mask[None])[0])
 
     @property
     def front(self) -> Front:
@@ -375,7 +377,8 @@ class Search(Generic[S]):
         self.evaluations += len(masks) * self.cost
         answers = self._is_answer(masks)
         if answers.any():
-            masks, fitness = masks[answers], fitness[answers]
+            if not answers.all():
+                masks, fitness = masks[answers], fitness[answers]
             self._remember_sizes(masks, fitness, into=self._front)
             if not self.answered:
                 self._best = None
@@ -402,10 +405,9 @@ class Search(Generic[S]):
 
     def _remember_sizes(self, masks: Masks, fitness: FloatArray, *, into: dict[int, tuple[float, Mask]]) -> None:
         columns = self._rules.columns(masks)
-        for row in np.argsort(fitness, kind="stable"):
-            size = int(columns[row])
-            if size not in into or fitness[row] < into[size][0]:
-                into[size] = (float(fitness[row]), masks[row].copy())
+        for row, (size, value) in enumerate(zip(columns.tolist(), fitness.tolist(), strict=True)):
+            if size not in into or value < into[size][0]:
+                into[size] = (value, masks[row].copy())
 
     def _as_front(self, best: Mapping[int, tuple[float, Mask]]) -> Front:
         sizes = sorted(best)

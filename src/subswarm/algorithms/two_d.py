@@ -140,7 +140,7 @@ class TwoD(SubsetSettings):
         masks = self.first_masks(self.particles, n_features, rng)
         swarm = Swarm(
             masks=masks,
-            velocity=rng.random((self.particles, 2, n_features)) * self._prior(n_features),
+            velocity=learning.fresh_velocity(self.particles, n_features, rng, self._prior(n_features)),
             bests=first_bests(masks),
             previous=np.full(self.particles, np.inf),
             stagnation=np.zeros(self.particles, dtype=np.intp),
@@ -168,10 +168,10 @@ class TwoD(SubsetSettings):
         shape = {"particle": (particles, 1, 1), "row": (particles, rows, 1), "entry": (particles, rows, n)}[self.draws]
         return rng.random(shape)
 
-    def _prior(self, n_features: int) -> float | FloatArray:
-        """Up to where fresh likelihoods are drawn: 1, or a limit for each entry of a velocity, shape (2, n)."""
+    def _prior(self, n_features: int) -> FloatArray | None:
+        """Up to where fresh likelihoods are drawn: a limit for each entry of a velocity, shape (2, n); None for 1."""
         if self.feature_likelihoods is None:
-            return 1.0
+            return None
         if len(self.feature_likelihoods) != n_features:
             raise SettingError(
                 f"feature_likelihoods must have one entry for each of {n_features} features; "
@@ -187,7 +187,8 @@ class TwoD(SubsetSettings):
             bests=updated(state.bests, state.masks, fitness, better, parsimonious=self.parsimonious),
             stagnation=np.where(better, reset, state.stagnation + 1),
         )
-        return replace(swarm, memory=self.remember(swarm, better, rng))
+        memory = self.remember(swarm, better, rng)
+        return swarm if memory is swarm.memory else replace(swarm, memory=memory)
 
     def _velocity(
         self, swarm: Swarm, stagnant: NDArray[np.bool_], fitness: FloatArray, progress: float, rng: Generator

@@ -25,7 +25,7 @@ def spread(masks: Masks) -> float:
     rows = len(masks)
     if rows < 2:
         return 0.0
-    share = masks.mean(axis=0)
+    share = np.add.reduce(masks, axis=0, dtype=np.int32) / rows
     return float(2 * (share * (1 - share)).mean() * rows / (rows - 1))
 
 
@@ -90,11 +90,13 @@ class SubsetRules:
     def columns(self, masks: Masks) -> IntArray:
         """How many columns each subset has, shape (P,)."""
         if self._plain:
-            return np.asarray(masks.sum(axis=1, dtype=np.intp))
+            return np.asarray(np.add.reduce(masks, axis=1, dtype=np.int32), dtype=np.intp)
         return np.asarray(masks @ self.sizes)
 
     def is_legal(self, masks: Masks) -> Mask:
         """Which subsets are legal, shape (P,)."""
+        if self._any_will_do:
+            return np.asarray(masks.any(axis=1))
         columns = self.columns(masks)
         legal = (columns >= self.lower) & (columns <= self.upper)
         if self.fixed.any():
@@ -106,9 +108,10 @@ class SubsetRules:
 
         ``preference`` has shape (P, n); where it is absent, chance decides (and the generator is touched only then).
         """
-        illegal = np.flatnonzero(~self.is_legal(masks))
-        if not len(illegal):
+        legal = self.is_legal(masks)
+        if legal.all():
             return masks
+        illegal = np.flatnonzero(~legal)
         wish = rng.random((len(illegal), self.n_features)) if preference is None else preference[illegal]
         masks = masks.copy()
         masks[illegal] = self._nearest(masks[illegal], wish)
@@ -117,6 +120,11 @@ class SubsetRules:
     def random(self, count: int, rng: Generator, probability: float = 0.5) -> Masks:
         """``count`` random legal subsets: each feature in with this probability, then made legal."""
         return self.legalize(rng.random((count, self.n_features)) < probability, rng)
+
+    @cached_property
+    def _any_will_do(self) -> bool:
+        """Whether every subset is legal but the empty one."""
+        return self.lower == 1 and self.upper == int(self.sizes.sum()) and not self.fixed.any()
 
     @cached_property
     def _plain(self) -> bool:

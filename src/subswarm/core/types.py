@@ -49,7 +49,7 @@ class Subset:
     @property
     def cardinality(self) -> int:
         """ξ, the number of selected features."""
-        return int(self.mask.sum())
+        return int(np.count_nonzero(self.mask))
 
     @property
     def features(self) -> IntArray:
