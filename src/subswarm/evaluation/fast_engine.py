@@ -39,11 +39,13 @@ class FastEngine(ABC):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             scores = self._scores(np.ascontiguousarray(masks))
-        answered = np.isfinite(scores).all(axis=1)
+        finite = np.isfinite(scores)
+        if finite.all():
+            return self._data.scoring.loss(scores)
+        answered = finite.all(axis=1)
         losses = np.empty_like(scores)
         losses[answered] = self._data.scoring.loss(scores[answered])
-        if not answered.all():
-            losses[~answered] = self._slow.fold_losses(masks[~answered])
+        losses[~answered] = self._slow.fold_losses(masks[~answered])
         return losses
 
     @abstractmethod
@@ -85,8 +87,7 @@ class FoldClasses:
 
     def accuracy(self, answers: NDArray[np.int16]) -> FloatArray:
         """The share of right codes in each fold, (P, n_folds), from codes of shape (P, all test rows)."""
-        right = np.add.reduceat(answers == self.codes, self.starts[:-1], axis=1, dtype=np.int32)
-        return np.asarray(right / self.sizes)
+        return np.asarray(_counting().rights(answers, self.codes, self.starts) / self.sizes)
 
     def rows_of(self, fold: int) -> slice:
         """Where a fold's test rows lie among all of them."""
@@ -99,8 +100,15 @@ def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int16]:
     return np.where(classes[places] == labels, places, -1).astype(np.int16)
 
 
+def _counting() -> Any:
+    try:
+        from subswarm.evaluation import counting_kernel as kernels
+    except ImportError:
+        from subswarm.evaluation import counting_numpy as kernels  # type: ignore[no-redef]
+    return kernels
+
+
 def column_lists(masks: Masks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The selected columns of all masks in a row, and where each mask's begin (and the last one's end)."""
-    columns = np.nonzero(masks)[1].astype(np.int64, copy=False)
-    starts = np.concatenate([[0], np.cumsum(masks.sum(axis=1))]).astype(np.int64, copy=False)
+    columns, starts = _counting().column_lists(masks)
     return columns, starts

@@ -14,14 +14,21 @@ _EPS = 2.0**-52
 
 
 @njit(nogil=True, cache=True)
-def widest_columns(masks: Any, order: Any, widest: Any) -> None:
-    """The first selected column in each fold's ``order`` (n_folds, n), for each mask, into ``widest`` (P, n_folds)."""
+def widest_columns(masks: Any, order: Any, alike: Any, slot: Any, widest: Any, slots: Any) -> bool:
+    """The first selected column in each fold's ``order`` (n_folds, n), or that ``alike`` it, for each mask.
+
+    It goes into ``widest`` (P, n_folds), its slot into ``slots``; returns whether all of them have one.
+    """
+    known = True
     for p in range(widest.shape[0]):
         for f in range(widest.shape[1]):
             for j in order[f]:
                 if masks[p, j]:
-                    widest[p, f] = j
+                    widest[p, f] = alike[f, j]
+                    slots[p, f] = slot[f, alike[f, j]]
+                    known &= slots[p, f] >= 0
                     break
+    return known
 
 
 @njit(nogil=True, cache=True)

@@ -90,16 +90,16 @@ class GaussianNBEngine(FastEngine):
         doubts = np.empty((len(masks), self._data.n_folds), dtype=np.int64)
         for start, stop in tables.batches(masks):
             self._classify(masks[start:stop], codes[start:stop], doubts[start:stop])
-        for p, f in zip(*np.nonzero(doubts), strict=True):
-            codes[p, self._classes.rows_of(int(f))] = self._asked_model(masks[p], int(f))
+        if doubts.any():
+            for p, f in zip(*np.nonzero(doubts), strict=True):
+                codes[p, self._classes.rows_of(int(f))] = self._asked_model(masks[p], int(f))
         return codes
 
     def _classify(self, masks: Masks, codes: NDArray[np.int16], doubts: NDArray[np.int64]) -> None:
         """The predicted classes, and for each mask and fold how many of them are too close to call."""
         tables = self._tables
         columns, starts = column_lists(masks)
-        widest = tables.widest(masks)
-        slots = tables.slots_of(widest)
+        widest, slots = tables.widest_and_slots(masks)
         gaussians = tables.gaussians()
         work = len(columns) * len(self._classes.codes) * tables.most_classes
         if work >= self._worth_tables:

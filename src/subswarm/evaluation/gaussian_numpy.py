@@ -13,10 +13,22 @@ __all__ = ["classify", "widest_columns"]
 _EPS = 2.0**-52
 
 
-def widest_columns(masks: Masks, order: NDArray[np.int64], widest: NDArray[np.int64]) -> None:
-    """The first selected column in each fold's ``order`` (n_folds, n), for each mask, into ``widest`` (P, n_folds)."""
+def widest_columns(
+    masks: Masks,
+    order: NDArray[np.int64],
+    alike: NDArray[np.int64],
+    slot: NDArray[np.int64],
+    widest: NDArray[np.int64],
+    slots: NDArray[np.int64],
+) -> bool:
+    """The first selected column in each fold's ``order`` (n_folds, n), or that ``alike`` it, for each mask.
+
+    It goes into ``widest`` (P, n_folds), its slot into ``slots``; returns whether all of them have one.
+    """
     for f, columns in enumerate(order):
-        widest[:, f] = columns[masks[:, columns].argmax(axis=1)]
+        widest[:, f] = alike[f, columns[masks[:, columns].argmax(axis=1)]]
+        slots[:, f] = slot[f, widest[:, f]]
+    return bool((slots >= 0).all())
 
 
 def classify(

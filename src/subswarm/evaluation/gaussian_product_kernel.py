@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from subswarm.evaluation.gaussian_kernel import add_constants, judge_fold, judge_row
 from subswarm.evaluation.gaussian_products import IMMENSE, LARGEST, LEVEL_ERROR, NOTHING, WIDEST_LEVEL
 
-__all__ = ["classify_by_products", "fill_differences", "fill_squares"]
+__all__ = ["classify_by_products", "fill_differences", "fill_squares", "look_up"]
 
 _UNIT = 2.0**-24
 _IMMENSE, _LARGEST = np.float32(IMMENSE), np.float32(LARGEST)
@@ -57,6 +57,22 @@ def fill_squares(rows: Any, theta: Any, v: Any, follows: Any, table: Any) -> boo
                 usable &= square < least or not square < 2 * IMMENSE
                 table[start + s] = square if square < LARGEST else LARGEST
     return usable
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def look_up(widest: Any, level: Any, start: Any, variance: Any, starts: Any, stretch: Any) -> bool:
+    """Where the tables for the widest columns (P, F) begin, and the ratio of the smoothings, into the last two.
+
+    Returns whether all tables that may be made have been.
+    """
+    made = True
+    for p in range(widest.shape[0]):
+        for f in range(widest.shape[1]):
+            stands = level[f, widest[p, f]]
+            starts[p, f] = start[f, stands]
+            stretch[p, f] = 1.0001 * variance[f, stands] / variance[f, widest[p, f]]
+            made &= starts[p, f] != -1
+    return made
 
 
 @njit(nogil=True, cache=True)

@@ -11,6 +11,7 @@ nothing or larger than anything else, and which of the two is all that matters, 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,19 +94,20 @@ class GaussianProducts:
         Whether it is depends on how many columns the masks select, ``n_selected`` (P,). Returned too is how much larger
         than in the table a square can be at most: the ratio of the smoothings.
         """
-        folds = np.arange(widest.shape[1])
-        levels = self.level[folds, widest]
-        starts = self.start[folds, levels]
-        if (starts == -1).any():
+        variance = self.tables.variance
+        starts, stretch = np.empty(widest.shape, dtype=np.int64), np.empty(widest.shape)
+        look_up = partial(product_kernels().look_up, widest, self.level, self.start, variance, starts, stretch)
+        if not look_up():
+            folds = np.arange(widest.shape[1])
+            levels = self.level[folds, widest]
             np.add.at(self.asked, (np.broadcast_to(folds, levels.shape), levels), n_selected[:, None])
             for f, column in np.argwhere((self.asked >= _ASKED_ENOUGH * self.level.shape[1]) & (self.start == -1)):
                 if 4 * (self.used + self._entries(f)) > self.room:
                     self._forget()
                     break
                 self._make(int(f), int(column))
-            starts = self.start[folds, levels]
-        variance = self.tables.variance
-        return np.asarray(starts), np.asarray(1.0001 * variance[folds, levels] / variance[folds, widest])
+            look_up()
+        return starts, stretch
 
     def _entries(self, fold: int) -> int:
         """Numbers in a table of this fold."""

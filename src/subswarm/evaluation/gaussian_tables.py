@@ -193,8 +193,14 @@ class GaussianTables:
     def widest(self, masks: Masks) -> NDArray[np.int64]:
         """For each mask and fold, the column that sets the smoothing, or the one that stands for it, (P, F)."""
         widest = np.empty((len(masks), len(self.sizes)), dtype=np.int64)
-        gaussian_kernels().widest_columns(masks, self.order, widest)
-        return np.asarray(self.alike[np.arange(len(self.sizes)), widest])
+        gaussian_kernels().widest_columns(masks, self.order, self.alike, self.slot, widest, np.empty_like(widest))
+        return widest
+
+    def widest_and_slots(self, masks: Masks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The `widest` columns and `slots_of` them, each (P, F)."""
+        widest, slots = np.empty((2, len(masks), len(self.sizes)), dtype=np.int64)
+        known = gaussian_kernels().widest_columns(masks, self.order, self.alike, self.slot, widest, slots)
+        return widest, slots if known else self.slots_of(widest)
 
     def _make_room(self, wanted: int) -> None:
         have = self.store.shape[1]

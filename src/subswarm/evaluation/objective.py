@@ -52,7 +52,8 @@ class Objective:
 
     def __call__(self, masks: ArrayLike, partitions: ArrayLike | None = None) -> FloatArray:
         """The fitness of each mask, shape (P,): on all partitions, or each on the one named in ``partitions`` (P,)."""
-        return np.asarray(self.fold_losses(masks, partitions).mean(axis=1))
+        losses = self.fold_losses(masks, partitions)
+        return np.asarray(np.add.reduce(losses, axis=1) / losses.shape[1])
 
     def fold_losses(self, masks: ArrayLike, partitions: ArrayLike | None = None) -> FloatArray:
         """The loss of each mask in each fold, shape (P, n_folds); in the folds of its partition, where one is named."""
@@ -140,6 +141,10 @@ class Objective:
         """The loss of each mask in each fold of one partition."""
         memo = self._memos[number]
         fresh = {key: row for row, key in enumerate(keys) if key not in memo}
+        if len(fresh) == len(keys):
+            losses = self._computed_losses(number, masks)
+            memo.update(zip(keys, losses, strict=True))
+            return losses.copy()
         if fresh:
             memo.update(zip(fresh, self._computed_losses(number, masks[list(fresh.values())]), strict=True))
         return np.array([memo[key] for key in keys]).reshape(len(masks), self._data.folds_each)
