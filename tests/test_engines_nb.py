@@ -149,3 +149,16 @@ def test_small_odd_tables_score_as_scikit_learn_scores_them(table, scaler):
         warnings.simplefilter("ignore")
         expected = true_losses(model, data, masks)
     assert np.array_equal(engine_for(model, data).fold_losses(masks), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), make_pipeline(StandardScaler(), GaussianNB(var_smoothing=1e-3))])
+@pytest.mark.parametrize("columns", [2, 9, 40, 300])
+def test_what_is_too_close_to_call_is_summed_in_scikit_learns_order(model, columns):
+    rng = np.random.default_rng(columns)
+    X = rng.normal(size=(120, columns)) * 10.0 ** rng.uniform(-3, 3, columns)
+    engine = fast(model, folded(model, X, rng.integers(0, 5, 120), cv=3))
+    for _ in range(20):
+        chosen = np.flatnonzero((rng.random(columns) < rng.random()) | (np.arange(columns) < 2))
+        fitted, rows = engine.assembled(chosen, 1)
+        ours = engine._tables.joint_log_likelihood(chosen, 1)
+        assert np.array_equal(ours.T, fitted.predict_joint_log_proba(rows))

@@ -125,15 +125,22 @@ class GaussianNBEngine(FastEngine):
         return max(1, min(64, fits, max(8, -(-n_masks * self._data.n_folds // (4 * threads)))))
 
     def _asked_model(self, mask: Mask, fold: int) -> NDArray[np.int16]:
-        """The codes of a fold's test rows by `GaussianNB` itself, for a fold that is too close to call."""
+        """The codes of a fold's test rows as by `GaussianNB` itself, for a fold that is too close to call."""
         self.rechecked += 1
-        model, rows = self.assembled(np.flatnonzero(mask), fold)
+        columns = np.flatnonzero(mask)
+        if self._is_known(columns, fold):
+            return np.asarray(self._tables.joint_log_likelihood(columns, fold).argmax(axis=0), dtype=np.int16)
+        model, rows = self._fitted(columns, self._data.folds[fold])
         return codes_of(model.predict(rows), self._classes.classes[fold])
+
+    def _is_known(self, columns: IntArray, fold: int) -> bool:
+        """Whether the tables hold these columns' moments as fitting them would give, bit for bit."""
+        return len(columns) > 1 and self._tables.is_reliable(columns, fold)
 
     def assembled(self, columns: IntArray, fold: int) -> tuple[Any, FloatArray]:
         """A fitted `GaussianNB` for these columns and the fold's test rows, bit for bit what fitting it would give."""
         tables = self._tables
-        if len(columns) == 1 or not tables.is_reliable(columns, fold):
+        if not self._is_known(columns, fold):
             return self._fitted(columns, self._data.folds[fold])
         model = clone(self._model)
         n_classes = len(self._classes.classes[fold])

@@ -177,9 +177,20 @@ class GaussianTables:
             self.slack_alone,
         )
 
+    def joint_log_likelihood(self, columns: IntArray, fold: int) -> FloatArray:
+        """What `GaussianNB` has on these columns for each class and test row, (C, rows): its sums, in its order."""
+        C, rows = self.n_classes[fold], self.test_rows(columns, fold)
+        theta = np.ascontiguousarray(self.theta[fold, columns, :C].T)
+        v = np.ascontiguousarray(self.class_variance[fold, columns, :C].T)
+        v += self.var_smoothing * self.variance[fold, columns].max()
+        constant = -0.5 * np.log(2.0 * np.pi * v).sum(axis=1)
+        squares = ((rows - theta[:, None]) ** 2 / v[:, None]).sum(axis=2)
+        return np.asarray(self.log_prior[fold, :C, None] + (constant[:, None] - 0.5 * squares))
+
     def is_reliable(self, columns: IntArray, fold: int) -> bool:
-        """Whether the fold's scaled columns are certain to the last bit."""
-        return not np.isnan(self.variance[fold, columns]).any()
+        """Whether the fold's scaled columns are certain to the last bit, and numbers that scikit-learn takes."""
+        known = not np.isnan(self.variance[fold, columns]).any()
+        return known and bool(np.isfinite(self.test_columns(fold)[columns]).all())
 
     def test_rows(self, columns: IntArray, fold: int) -> FloatArray:
         """The fold's test rows on these columns, as the model gets them."""
