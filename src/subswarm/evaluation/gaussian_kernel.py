@@ -46,34 +46,49 @@ def classify(first: int, last: int, columns: Any, starts: Any, slots: Any, g: An
             answer += g.sizes[f]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def add_constants(chosen: Any, f: int, slot: int, g: Any, terms: Any) -> None:
     """What all rows of a fold share: each class's constant, and its rounding, as ``terms[1] + terms[2] * quadratic``.
 
     The rounding is that by which scikit-learn's own order of sums may differ: of order ``slack`` times the sums
     themselves. scikit-learn sums the moments of a lone column in another order too, so there what a rounding error in
-    the means can do is added (``slack_alone``, ``risk``).
+    the means can do is added (``slack_alone``, ``risk``). It is inlined: passing all of ``g`` took as long as the sums.
     """
     k, C = len(chosen), g.n_classes[f]
-    fixed, constant = terms[0], g.constant[slot]
-    if C == 2:
-        low, high = g.log_prior[f, 0], g.log_prior[f, 1]
-        for j in chosen:
-            low += constant[j, 0]
-            high += constant[j, 1]
-        fixed[0], fixed[1] = low, high
-    else:
-        fixed[:C] = g.log_prior[f, :C]
-        for j in chosen:
-            for c in range(C):
-                fixed[c] += constant[j, c]
+    c = 0
+    while c + 4 <= C:  # a few classes at a time, in registers
+        w, x, y, z = g.log_prior[f, c], g.log_prior[f, c + 1], g.log_prior[f, c + 2], g.log_prior[f, c + 3]
+        for i in range(k):
+            j = chosen[i]
+            w += g.constant[slot, j, c]
+            x += g.constant[slot, j, c + 1]
+            y += g.constant[slot, j, c + 2]
+            z += g.constant[slot, j, c + 3]
+        terms[0, c], terms[0, c + 1], terms[0, c + 2], terms[0, c + 3] = w, x, y, z
+        c += 4
+    while c + 2 <= C:
+        w, x = g.log_prior[f, c], g.log_prior[f, c + 1]
+        for i in range(k):
+            j = chosen[i]
+            w += g.constant[slot, j, c]
+            x += g.constant[slot, j, c + 1]
+        terms[0, c], terms[0, c + 1] = w, x
+        c += 2
+    if c < C:
+        w = g.log_prior[f, c]
+        for i in range(k):
+            w += g.constant[slot, chosen[i], c]
+        terms[0, c] = w
+    relative = (g.slack_alone if k == 1 else g.slack) + (k + 16) * _EPS
     for c in range(C):
-        danger = g.risk[slot, chosen[0], c] if k == 1 else 0.0
-        relative = (g.slack_alone if k == 1 else g.slack) + (k + 16) * _EPS + danger
-        swing = np.sqrt(danger / (k + 1.0))
-        terms[1, c] = relative * (g.magnitude[slot, c] + abs(g.log_prior[f, c]) + k) + swing * (k + 1.0)
-        terms[2, c] = relative + swing
-        if not abs(fixed[c]) < np.inf:
+        size = g.magnitude[slot, c] + abs(g.log_prior[f, c]) + k
+        terms[1, c], terms[2, c] = relative * size, relative
+        if k == 1:
+            danger = g.risk[slot, chosen[0], c]
+            swing = np.sqrt(danger / 2.0)
+            terms[1, c] += danger * size + 2.0 * swing
+            terms[2, c] += danger + swing
+        if not abs(terms[0, c]) < np.inf:
             terms[1, c] = np.inf
 
 
