@@ -10,6 +10,7 @@ from subswarm.algorithms.ant_colony import AntColony
 from subswarm.algorithms.binary_pso import BinaryPSO, CatfishPSO, ChaoticPSO
 from subswarm.algorithms.boolean_pso import BooleanPSO
 from subswarm.algorithms.branch_and_bound import BranchAndBound
+from subswarm.algorithms.elite import EliteSwarm, TwoDElite
 from subswarm.algorithms.filters import MRMR, AnovaF, MutualInformation, RankingSearch, ReliefF
 from subswarm.algorithms.genetic import GeneticAlgorithm
 from subswarm.algorithms.random_search import RandomSearch
@@ -35,6 +36,7 @@ __all__ = [
     "BranchAndBound",
     "CatfishPSO",
     "ChaoticPSO",
+    "EliteSwarm",
     "ErFS",
     "GeneticAlgorithm",
     "MutualInformation",
@@ -50,6 +52,7 @@ __all__ = [
     "TabuSearch",
     "TwoD",
     "TwoDCLPSO",
+    "TwoDElite",
     "TwoDGPSO",
     "TwoDLPSO",
     "TwoDUPSO",
@@ -60,6 +63,7 @@ __all__ = [
 ]
 
 REGISTRY: dict[str, type[SubsetSettings]] = {
+    "2d-elite": TwoDElite,
     "2d-gpso": TwoDGPSO,
     "2d-lpso": TwoDLPSO,
     "2d-clpso": TwoDCLPSO,

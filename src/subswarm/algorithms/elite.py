@@ -1,0 +1,368 @@
+"""2D-Elite: a swarm of elite subsets that learns which moves help, and whether growing or shrinking does.
+
+The paper's particle is drawn anew at every step from what it has learnt. Here a particle *is* its personal best, and a
+step asks for one child of each: recombined with another's, then moved by a few features. What is learnt, on both of the
+paper's dimensions, is the likelihood that a move helps: for each feature, that adding (or removing) it does; for the
+cardinality, that growing (or shrinking) does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from subswarm.algorithms.agreement import nested_by_agreement
+from subswarm.algorithms.search import SubsetSettings
+from subswarm.core.checks import check_int, check_real
+from subswarm.core.masks import SubsetRules
+from subswarm.core.types import FloatArray, IntArray, Mask, Masks
+
+__all__ = ["EliteSwarm", "Moves", "TwoDElite"]
+
+ADD, REMOVE = 0, 1
+"""The two kinds of move, first axis of what is learnt of them."""
+
+_LEAST = 1e-9
+"""Keeps what was learnt from vanishing where nothing has helped for very long."""
+
+_ATTEMPTS = 12
+"""How often a child that was visited before is made anew; every third attempt moves it further."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """What a clan has learnt of moves, recent ones weighing more.
+
+    Attributes
+    ----------
+    tried : how often each feature was added and removed, shape (2, n)
+    helped : how often that gave a better subset, shape (2, n)
+    """
+
+    tried: FloatArray
+    helped: FloatArray
+
+    def after(self, added: Masks, removed: Masks, better: Mask, memory: float) -> Moves:
+        """With the moves of one more step, shape (P, n) each, of which those of the ``better`` particles helped."""
+        tried = np.stack([added.sum(axis=0), removed.sum(axis=0)])
+        helped = np.stack([added[better].sum(axis=0), removed[better].sum(axis=0)])
+        return Moves(memory * self.tried + tried, memory * self.helped + helped)
+
+    def likelihood(self, caution: float) -> FloatArray:
+        """That adding and removing each feature helps, shape (2, n), drawn to the mean of all by ``caution`` tries."""
+        mean = (self.helped.sum(axis=1, keepdims=True) + _LEAST) / (self.tried.sum(axis=1, keepdims=True) + _LEAST)
+        return np.asarray((self.helped + caution * mean) / (self.tried + caution))
+
+    def direction(self) -> FloatArray:
+        """How many features to add and to remove, shape (2,): one each at first, then more of what has helped."""
+        helped = _LEAST + self.helped.sum(axis=1)
+        return np.asarray(2 * helped / helped.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class EliteSwarm:
+    """The state of a swarm of C clans of P particles on n features.
+
+    Attributes
+    ----------
+    masks : the children to evaluate, or the subsets agreed on, shape (Q, n)
+    partitions : the partition to score each child on, its clan's; None where all are meant
+    elite : the best subset of each particle, shape (C * P, n)
+    fitness : its fitness, infinite before it was evaluated, shape (C * P,)
+    stagnation : steps without a better one, shape (C * P,)
+    tried, helped : what each clan has learnt (see `Moves`), shape (C, 2, n)
+    words : a random word for each feature, then each clan; a subset's key is the sum of its words
+    visited : the keys of all subsets visited, ascending
+    spent : evaluations
+    agreeing : whether the masks are what the clans agree on
+    agreed, agreed_fitness : those subsets once they were evaluated, shape (A, n) and (A,); none before
+    """
+
+    masks: Masks
+    partitions: IntArray | None
+    elite: Masks
+    fitness: FloatArray
+    stagnation: IntArray
+    tried: FloatArray
+    helped: FloatArray
+    words: NDArray[np.uint64]
+    visited: NDArray[np.uint64]
+    spent: int
+    agreeing: bool
+    agreed: Masks
+    agreed_fitness: FloatArray
+
+    @property
+    def clans(self) -> IntArray:
+        """The clan of each particle, shape (C * P,)."""
+        return np.repeat(np.arange(len(self.tried)), len(self.elite) // len(self.tried))
+
+    @property
+    def cardinality(self) -> IntArray:
+        """The size of each elite subset, shape (C * P,)."""
+        return np.asarray(self.elite.sum(axis=1))
+
+    def ranking(self) -> IntArray:
+        """The particles of each clan, best first and the smaller where equally good, shape (C, P)."""
+        order = np.lexsort((self.cardinality, self.fitness, self.clans))
+        return np.asarray(order.reshape(len(self.tried), -1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoDElite(SubsetSettings):
+    """Our own: an elite that recombines and learns its moves; it starts from all sizes, and the smaller wins ties.
+
+    On one partition it is one swarm. On several (``repeats``, or a repeated splitter as ``cv``) it is a clan for each,
+    which scores its children on its own partition only. Shortly before the budget ends the features are ranked by how
+    many of the clans' best subsets have them, and the first of this ranking, as many as score best on all partitions,
+    are the answer: what one partition alone would have favoured by luck is voted out.
+
+    Parameters
+    ----------
+    particles : int, default=30
+        Of each clan.
+    recombination : float, default=1
+        A child takes each feature's state from the other parent with a probability drawn from U[0, this].
+    moves : float, default=1
+        Features added, and features removed, on average; what is learnt shifts it to one side or the other.
+    radius : int, default=1
+        Neighbours on either side of a clan's ring. A child's other parent is one of them at first and one of the best
+        of the clan more and more often towards the end.
+    memory : float, default=0.97
+        Share of what was learnt that is kept from step to step.
+    caution : float, default=5
+        Tries of a move that count as much as the mean of all moves.
+    refresh_gap : int or None, default=30
+        Steps without a better subset after which a particle begins anew, the best of its clan excepted.
+    agreement : int, default=20
+        Best subsets of each clan that have a vote.
+    agreement_sizes : int, default=25
+        How many sizes of the agreed ranking are tried.
+    n_partitions : int or None
+        Partitions of the objective, filled in by the search.
+    min_features, max_features, fixed_features, feature_sizes, initial_subsets
+        See `subswarm.algorithms.SubsetSettings`.
+    """
+
+    source: ClassVar[str] = "this package; after Hafiz, Swain, Patel, Naik, Pattern Recognition 76 (2018) 416-433"
+    parsimonious: ClassVar[bool] = True
+
+    particles: int = 30
+    recombination: float = 1.0
+    moves: float = 1.0
+    memory: float = 0.97
+    caution: float = 5.0
+    refresh_gap: int | None = 30
+    radius: int = 1
+    agreement: int = 20
+    agreement_sizes: int = 25
+    n_partitions: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_int("particles", self.particles, low=1)
+        check_real("recombination", self.recombination, low=0, high=1)
+        check_real("moves", self.moves, above=0)
+        check_int("radius", self.radius, low=1)
+        check_real("memory", self.memory, low=0, high=1)
+        check_real("caution", self.caution, above=0)
+        check_int("refresh_gap", self.refresh_gap, low=1, optional=True)
+        check_int("agreement", self.agreement, low=1)
+        check_int("agreement_sizes", self.agreement_sizes, low=1)
+        check_int("n_partitions", self.n_partitions, low=1, optional=True)
+
+    def begin(self, n_features: int, rng: Generator) -> EliteSwarm:
+        clans = self.n_partitions or 1
+        count = clans * self.particles
+        masks = self._first(count, n_features, rng)
+        return EliteSwarm(
+            masks=masks,
+            partitions=np.repeat(np.arange(clans), self.particles),
+            elite=masks.copy(),
+            fitness=np.full(count, np.inf),
+            stagnation=np.zeros(count, dtype=np.intp),
+            tried=np.full((clans, 2, n_features), 10 / n_features),  # as if one move in ten had helped, on either side
+            helped=np.full((clans, 2, n_features), 1 / n_features),
+            words=rng.integers(0, 2**64, size=n_features + clans, dtype=np.uint64),
+            visited=np.empty(0, dtype=np.uint64),
+            spent=0,
+            agreeing=False,
+            agreed=np.empty((0, n_features), dtype=bool),
+            agreed_fitness=np.empty(0),
+        )
+
+    def step(self, state: EliteSwarm, fitness: FloatArray, progress: float, rng: Generator) -> EliteSwarm:
+        """Take in the fitness; then children of the elite, or what the clans agree on where it is time for that."""
+        clans = len(state.tried)
+        if state.agreeing:
+            swarm = replace(state, agreed=state.masks, agreed_fitness=fitness, agreeing=False)
+        else:
+            swarm = self._learnt(state, fitness)
+        swarm = replace(swarm, spent=state.spent + len(fitness) * (clans if state.agreeing else 1))
+        if clans > 1 and not len(swarm.agreed) and self._is_time(swarm, progress):
+            return replace(swarm, masks=self._agreed(swarm, rng), partitions=None, agreeing=True)
+        swarm = self._refreshed(swarm, rng)
+        return replace(swarm, masks=self._children(swarm, progress, rng), partitions=swarm.clans)
+
+    def answers(self, state: EliteSwarm) -> tuple[Masks, FloatArray]:
+        """What the clans agree on with its loss on all partitions; before that, each clan's best on its own."""
+        if len(state.agreed):
+            return state.agreed, state.agreed_fitness
+        known = np.isfinite(state.fitness)
+        return state.elite[known], state.fitness[known]
+
+    def _first(self, count: int, n_features: int, rng: Generator) -> Masks:
+        """Subsets to start from: the initial ones, then random ones of sizes log-uniform in 1..n."""
+        given = self.initial_masks(n_features)[:count]
+        sizes = np.exp(rng.uniform(0.0, np.log(n_features + 1), size=(count, 1))).astype(np.intp)
+        masks = rng.random((count, n_features)).argsort(axis=1).argsort(axis=1) < np.clip(sizes, 1, n_features)
+        masks[: len(given)] = given
+        return self.rules(n_features).legalize(masks, rng)
+
+    def _learnt(self, swarm: EliteSwarm, fitness: FloatArray) -> EliteSwarm:
+        """The elite, and what is known of moves, after the children were evaluated."""
+        children, sizes, before = swarm.masks, swarm.masks.sum(axis=1), swarm.cardinality
+        level = fitness == swarm.fitness
+        better = (fitness < swarm.fitness) | (level & (sizes < before))
+        moved = np.isfinite(swarm.fitness)
+        tried, helped = swarm.tried.copy(), swarm.helped.copy()
+        for clan, members in enumerate(swarm.ranking()):
+            rows = members[moved[members]]
+            after = Moves(tried[clan], helped[clan]).after(
+                children[rows] & ~swarm.elite[rows], swarm.elite[rows] & ~children[rows], better[rows], self.memory
+            )
+            tried[clan], helped[clan] = after.tried, after.helped
+        taken = better | (level & (sizes == before))  # an equal one is taken too, so that the elite drifts
+        return replace(
+            swarm,
+            elite=np.where(taken[:, None], children, swarm.elite),
+            fitness=np.where(taken, fitness, swarm.fitness),
+            stagnation=np.where(better, 0, swarm.stagnation + 1),
+            tried=tried,
+            helped=helped,
+            visited=_with(swarm.visited, _keys(children, swarm.clans, swarm.words)),
+        )
+
+    def _refreshed(self, swarm: EliteSwarm, rng: Generator) -> EliteSwarm:
+        """The swarm with its stagnant particles begun anew."""
+        if self.refresh_gap is None:
+            return swarm
+        stale = swarm.stagnation >= self.refresh_gap
+        stale[swarm.ranking()[:, 0]] = False
+        if not stale.any():
+            return swarm
+        elite = swarm.elite.copy()
+        elite[stale] = replace(self, initial_subsets=())._first(int(stale.sum()), elite.shape[1], rng)
+        return replace(
+            swarm,
+            elite=elite,
+            fitness=np.where(stale, np.inf, swarm.fitness),
+            stagnation=np.where(stale, 0, swarm.stagnation),
+        )
+
+    def _children(self, swarm: EliteSwarm, progress: float, rng: Generator) -> Masks:
+        """One child of each particle, none visited before if that can be had; one begun anew is its own child."""
+        n_features = swarm.elite.shape[1]
+        rules, clans = self.rules(n_features), swarm.clans
+        learnt = [Moves(*pair) for pair in zip(swarm.tried, swarm.helped, strict=True)]
+        likelihood = np.array([moves.likelihood(self.caution) for moves in learnt])
+        direction = self.moves * np.array([moves.direction() for moves in learnt])
+        children = swarm.elite.copy()
+        open_to = np.flatnonzero(np.isfinite(swarm.fitness))
+        taken = _with(swarm.visited, _keys(children, clans, swarm.words)[np.isinf(swarm.fitness)])
+        for attempt in range(_ATTEMPTS):
+            clan = clans[open_to]
+            mates = self._mates(swarm, progress, rng)[open_to]
+            mixed = self._recombined(swarm.elite[open_to], swarm.elite[mates], rng)
+            strength = (1 + attempt // 3) * direction[clan]
+            made = rules.legalize(_moved(mixed, likelihood[clan], strength, rules, rng), rng)
+            keys = _keys(made, clan, swarm.words)
+            fresh = _first_of_each(keys) & ~_contains(taken, keys)
+            children[open_to[fresh]] = made[fresh]
+            taken = _with(taken, keys[fresh])
+            if attempt == _ATTEMPTS - 1:
+                children[open_to[~fresh]] = made[~fresh]
+            open_to = open_to[~fresh]
+            if not len(open_to):
+                break
+        return children
+
+    def _mates(self, swarm: EliteSwarm, progress: float, rng: Generator) -> IntArray:
+        """Whom each particle recombines with, shape (C * P,): a neighbour on its clan's ring, or one of the best.
+
+        Of two drawn at random the better is taken. The share of the latter rises in a line from 0 to 1 over the run:
+        the paper's unification of local and global learning, from one end to the other.
+        """
+        count, clans, ranking = len(swarm.elite), swarm.clans, swarm.ranking()
+        anywhere = ranking[clans, rng.integers(0, self.particles, size=(2, count)).min(axis=0)]
+        place = np.empty(count, dtype=np.intp)
+        place[ranking.ravel()] = np.arange(count)
+        apart = rng.integers(1, self.radius + 1, size=(2, count)) * rng.choice((-1, 1), size=(2, count))
+        near = clans * self.particles + (np.arange(count) + apart) % self.particles
+        near = np.where(place[near[0]] <= place[near[1]], *near)
+        return np.asarray(np.where(rng.random(count) < progress, anywhere, near))
+
+    def _recombined(self, own: Masks, other: Masks, rng: Generator) -> Masks:
+        share = self.recombination * rng.random((len(own), 1))
+        return np.where(rng.random(own.shape) < share, other, own)
+
+    def _is_time(self, swarm: EliteSwarm, progress: float) -> bool:
+        """Whether one more batch of children would leave too little of the budget to try what the clans agree on."""
+        if progress <= 0:
+            return False
+        left = swarm.spent * (1 - progress) / progress
+        return left < len(swarm.elite) + self.agreement_sizes * len(swarm.tried)
+
+    def _agreed(self, swarm: EliteSwarm, rng: Generator) -> Masks:
+        """The subsets to try: the first few features of the ranking by votes, for some sizes, shape (A, n)."""
+        electors = swarm.ranking()[:, : self.agreement].ravel()
+        nested, votes = nested_by_agreement(swarm.elite[electors], self.agreement_sizes)
+        rules = self.rules(nested.shape[1])
+        legal = rules.legalize(nested, rng, preference=np.broadcast_to(votes, nested.shape))
+        return np.unique(legal, axis=0)
+
+
+def _moved(masks: Masks, likelihood: FloatArray, expected: FloatArray, rules: SubsetRules, rng: Generator) -> Masks:
+    """Each subset with about ``expected`` (P, 2) features added and removed, the likelier to help (P, 2, n) the sooner."""
+    absent = np.where(masks, 0.0, likelihood[:, ADD])
+    present = np.where(masks & ~rules.fixed, likelihood[:, REMOVE], 0.0)
+    flips = rng.random(masks.shape) < _shares(absent, expected[:, ADD]) + _shares(present, expected[:, REMOVE])
+    return np.asarray(masks ^ flips)
+
+
+def _shares(weights: FloatArray, expected: FloatArray) -> FloatArray:
+    """Probabilities in proportion to the weights (P, n) that add up to ``expected`` (P,), none above 1."""
+    whole = weights.sum(axis=1)
+    scale = np.divide(expected, whole, out=np.zeros_like(whole), where=whole > 0)
+    return np.asarray(np.minimum(1.0, weights * scale[:, None]))
+
+
+def _keys(masks: Masks, clans: IntArray, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A number for each subset of a clan, all different for all practical purposes, shape (P,)."""
+    n_features = masks.shape[1]
+    return np.asarray(masks @ words[:n_features] + words[n_features:][clans])
+
+
+def _contains(ascending: NDArray[np.uint64], keys: NDArray[np.uint64]) -> Mask:
+    if not len(ascending):
+        return np.zeros(len(keys), dtype=bool)
+    place = np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)
+    return np.asarray(ascending[place] == keys)
+
+
+def _with(ascending: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The ascending keys with these among them, each once."""
+    new = np.unique(keys)
+    new = new[~_contains(ascending, new)]
+    return np.insert(ascending, np.searchsorted(ascending, new), new)
+
+
+def _first_of_each(keys: NDArray[np.uint64]) -> Mask:
+    """Which keys are the first of their value."""
+    first = np.zeros(len(keys), dtype=bool)
+    first[np.unique(keys, return_index=True)[1]] = True
+    return first
