@@ -327,7 +327,7 @@ class TwoDElite(SubsetSettings):
 
 
 def _moved(masks: Masks, likelihood: FloatArray, expected: FloatArray, rules: SubsetRules, rng: Generator) -> Masks:
-    """Each subset with about ``expected`` (P, 2) features added and removed, the likelier to help (P, 2, n) the sooner."""
+    """Each subset with about ``expected`` features (P, 2) added and removed, those likely to help (P, 2, n) first."""
     absent = np.where(masks, 0.0, likelihood[:, ADD])
     present = np.where(masks & ~rules.fixed, likelihood[:, REMOVE], 0.0)
     flips = rng.random(masks.shape) < _shares(absent, expected[:, ADD]) + _shares(present, expected[:, REMOVE])
