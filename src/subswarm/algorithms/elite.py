@@ -265,15 +265,16 @@ class TwoDElite(SubsetSettings):
         )
 
     def _children(self, swarm: EliteSwarm, progress: float, rng: Generator) -> Masks:
-        """One child of each particle, none visited before if that can be had; one begun anew is its own child."""
+        """One child of each particle, none visited before if that can be had; one begun anew is its own child at first."""
         n_features = swarm.elite.shape[1]
         rules, clans = self.rules(n_features), swarm.clans
         learnt = [Moves(*pair) for pair in zip(swarm.tried, swarm.helped, strict=True)]
         likelihood = np.array([moves.likelihood(self.caution) for moves in learnt])
         direction = self.moves * np.array([moves.direction() for moves in learnt])
         children = swarm.elite.copy()
-        open_to = np.flatnonzero(np.isfinite(swarm.fitness))
-        taken = _with(swarm.visited, _keys(children, clans, swarm.words)[np.isinf(swarm.fitness)])
+        keys = _keys(children, clans, swarm.words)
+        settled = np.isinf(swarm.fitness) & _first_of_each(keys) & ~_contains(swarm.visited, keys)
+        open_to, taken = np.flatnonzero(~settled), _with(swarm.visited, keys[settled])
         for attempt in range(_ATTEMPTS):
             clan = clans[open_to]
             mates = self._mates(swarm, progress, rng)[open_to]
