@@ -12,7 +12,19 @@ from subswarm.algorithms import REGISTRY, BranchAndBound, RankingSearch, Search,
 from subswarm.core.errors import SettingError
 from subswarm.testing import check_algorithm
 
-SWARMS = ["2d-gpso", "2d-lpso", "2d-clpso", "2d-upso", "bpso", "cbpso", "chbpso", "erfs", "pso-42", "boolean-pso"]
+SWARMS = [
+    "2d-elite",
+    "2d-gpso",
+    "2d-lpso",
+    "2d-clpso",
+    "2d-upso",
+    "bpso",
+    "cbpso",
+    "chbpso",
+    "erfs",
+    "pso-42",
+    "boolean-pso",
+]
 FILTERS = ["mutual-information", "anova-f", "relieff", "mrmr"]
 STEPWISE = ["sfs", "sbs", "plus-l-minus-r", "sffs", "sbfs"]
 WANTED = [*SWARMS, "ga", "aco", *STEPWISE, "branch-and-bound", "tabu", *FILTERS, "random"]

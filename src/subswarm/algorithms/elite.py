@@ -265,7 +265,7 @@ class TwoDElite(SubsetSettings):
         )
 
     def _children(self, swarm: EliteSwarm, progress: float, rng: Generator) -> Masks:
-        """One child of each particle, none visited before if that can be had; one begun anew is its own child at first."""
+        """One child of each particle, none visited before if that can be had; one begun anew is its own first child."""
         n_features = swarm.elite.shape[1]
         rules, clans = self.rules(n_features), swarm.clans
         learnt = [Moves(*pair) for pair in zip(swarm.tried, swarm.helped, strict=True)]
