@@ -58,22 +58,28 @@ def test_of_equally_good_subsets_the_smaller_is_kept() -> None:
 
 
 def test_moves_that_helped_are_likelier_and_old_ones_fade() -> None:
-    nothing = Moves(np.zeros((2, 3)), np.zeros((2, 3)))
-    added = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0]], dtype=bool)
-    removed = np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)
-    learnt = nothing.after(added, removed, np.array([True, False, False]), memory=0.5)
-    assert learnt.tried.tolist() == [[2, 1, 0], [0, 0, 1]]
-    assert learnt.helped.tolist() == [[1, 0, 0], [0, 0, 1]]
-    likelihood = learnt.likelihood(caution=3.0)  # the mean of all additions is 1 in 3, of all removals 1 in 1
+    nothing = Moves(np.zeros((1, 2, 3)), np.zeros((1, 2, 3)))
+    before = np.array([[[0, 0, 1], [0, 0, 1], [0, 0, 1]]], dtype=bool)
+    children = np.array([[[1, 0, 0], [1, 0, 1], [0, 1, 1]]], dtype=bool)
+    learnt = nothing.after(before, children, np.array([[True, False, False]]), memory=0.5)
+    assert learnt.tried.tolist() == [[[2, 1, 0], [0, 0, 1]]]
+    assert learnt.helped.tolist() == [[[1, 0, 0], [0, 0, 1]]]
+    likelihood = learnt.likelihood(caution=3.0)[0]  # the mean of all additions is 1 in 3, of all removals 1 in 1
     assert likelihood[ADD] == pytest.approx([(1 + 1) / (2 + 3), 1 / (1 + 3), 1 / 3])
     assert likelihood[REMOVE] == pytest.approx([1.0, 1.0, 1.0])
-    later = learnt.after(added[:0], removed[:0], np.zeros(0, dtype=bool), memory=0.5)
-    assert later.tried.tolist() == [[1, 0.5, 0], [0, 0, 0.5]]
+    later = learnt.after(children, children, np.zeros((1, 3), dtype=bool), memory=0.5)
+    assert later.tried.tolist() == [[[1, 0.5, 0], [0, 0, 0.5]]]
+
+
+def test_each_clan_learns_for_itself() -> None:
+    before, children = np.zeros((2, 1, 3), dtype=bool), np.eye(3, dtype=bool)[:2, None]
+    learnt = Moves.unknown(2, 3).after(before, children, np.ones((2, 1), dtype=bool), memory=1.0)
+    assert learnt.likelihood(5.0)[:, ADD].argmax(axis=1).tolist() == [0, 1]
 
 
 def test_more_is_removed_where_removals_help() -> None:
-    shrinking = Moves(np.ones((2, 4)), np.array([[0.25, 0, 0, 0], [0.25, 0.25, 0.25, 0]]))
-    assert shrinking.direction() == pytest.approx([0.5, 1.5])
+    shrinking = Moves(np.ones((1, 2, 4)), np.array([[[0.25, 0, 0, 0], [0.25, 0.25, 0.25, 0]]]))
+    assert shrinking.direction()[0] == pytest.approx([0.5, 1.5])
 
 
 def test_a_stagnant_particle_begins_anew_but_the_best_never_does() -> None:

@@ -35,32 +35,38 @@ _ATTEMPTS = 12
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """What a clan has learnt of moves, recent ones weighing more.
+    """What each of C clans has learnt of moves, recent ones weighing more.
 
     Attributes
     ----------
-    tried : how often each feature was added and removed, shape (2, n)
-    helped : how often that gave a better subset, shape (2, n)
+    tried : how often each feature was added and removed, shape (C, 2, n)
+    helped : how often that gave a better subset, shape (C, 2, n)
     """
 
     tried: FloatArray
     helped: FloatArray
 
-    def after(self, added: Masks, removed: Masks, better: Mask, memory: float) -> Moves:
-        """With the moves of one more step, shape (P, n) each, of which those of the ``better`` particles helped."""
-        tried = np.stack([added.sum(axis=0), removed.sum(axis=0)])
-        helped = np.stack([added[better].sum(axis=0), removed[better].sum(axis=0)])
-        return Moves(memory * self.tried + tried, memory * self.helped + helped)
+    @classmethod
+    def unknown(cls, clans: int, n_features: int) -> Moves:
+        """As if one move in ten had helped, additions as often as removals."""
+        even = np.full((clans, 2, n_features), 1 / n_features)
+        return cls(10 * even, even)
+
+    def after(self, before: Masks, children: Masks, better: Mask, memory: float) -> Moves:
+        """With one more step: from where to where each particle moved, (C, P, n), and whether that helped, (C, P)."""
+        moves = np.stack([children & ~before, before & ~children], axis=1)
+        helped = (moves & better[:, None, :, None]).sum(axis=2)
+        return Moves(memory * self.tried + moves.sum(axis=2), memory * self.helped + helped)
 
     def likelihood(self, caution: float) -> FloatArray:
-        """That adding and removing each feature helps, shape (2, n), drawn to the mean of all by ``caution`` tries."""
-        mean = (self.helped.sum(axis=1, keepdims=True) + _LEAST) / (self.tried.sum(axis=1, keepdims=True) + _LEAST)
-        return np.asarray((self.helped + caution * mean) / (self.tried + caution))
+        """That adding and removing each feature helps, shape (C, 2, n), drawn to the mean of all by so many tries."""
+        tried, helped = (_LEAST + each.sum(axis=2, keepdims=True) for each in (self.tried, self.helped))
+        return np.asarray((self.helped + caution * helped / tried) / (self.tried + caution))
 
     def direction(self) -> FloatArray:
-        """How many features to add and to remove, shape (2,): one each at first, then more of what has helped."""
-        helped = _LEAST + self.helped.sum(axis=1)
-        return np.asarray(2 * helped / helped.sum())
+        """How many features to add and to remove, shape (C, 2): one each at first, then more of what has helped."""
+        helped = _LEAST + self.helped.sum(axis=2)
+        return np.asarray(2 * helped / helped.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +80,7 @@ class EliteSwarm:
     elite : the best subset of each particle, shape (C * P, n)
     fitness : its fitness, infinite before it was evaluated, shape (C * P,)
     stagnation : steps without a better one, shape (C * P,)
-    tried, helped : what each clan has learnt (see `Moves`), shape (C, 2, n)
+    moves : what each clan has learnt
     words : a random word for each feature, then each clan; a subset's key is the sum of its words
     visited : the keys of all subsets visited, ascending
     spent : evaluations
@@ -87,8 +93,7 @@ class EliteSwarm:
     elite: Masks
     fitness: FloatArray
     stagnation: IntArray
-    tried: FloatArray
-    helped: FloatArray
+    moves: Moves
     words: NDArray[np.uint64]
     visited: NDArray[np.uint64]
     spent: int
@@ -97,9 +102,14 @@ class EliteSwarm:
     agreed_fitness: FloatArray
 
     @property
+    def clan_count(self) -> int:
+        """C."""
+        return len(self.moves.tried)
+
+    @property
     def clans(self) -> IntArray:
         """The clan of each particle, shape (C * P,)."""
-        return np.repeat(np.arange(len(self.tried)), len(self.elite) // len(self.tried))
+        return np.repeat(np.arange(self.clan_count), len(self.elite) // self.clan_count)
 
     @property
     def cardinality(self) -> IntArray:
@@ -109,7 +119,7 @@ class EliteSwarm:
     def ranking(self) -> IntArray:
         """The particles of each clan, best first and the smaller where equally good, shape (C, P)."""
         order = np.lexsort((self.cardinality, self.fitness, self.clans))
-        return np.asarray(order.reshape(len(self.tried), -1))
+        return np.asarray(order.reshape(self.clan_count, -1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +137,7 @@ class TwoDElite(SubsetSettings):
         Of each clan.
     recombination : float, default=1
         A child takes each feature's state from the other parent with a probability drawn from U[0, this].
-    moves : float, default=1
+    strength : float, default=1
         Features added, and features removed, on average; what is learnt shifts it to one side or the other.
     radius : int, default=1
         Neighbours on either side of a clan's ring. A child's other parent is one of them at first and one of the best
@@ -153,7 +163,7 @@ class TwoDElite(SubsetSettings):
 
     particles: int = 30
     recombination: float = 1.0
-    moves: float = 1.0
+    strength: float = 1.0
     memory: float = 0.97
     caution: float = 5.0
     refresh_gap: int | None = 30
@@ -166,7 +176,7 @@ class TwoDElite(SubsetSettings):
         super().__post_init__()
         check_int("particles", self.particles, low=1)
         check_real("recombination", self.recombination, low=0, high=1)
-        check_real("moves", self.moves, above=0)
+        check_real("strength", self.strength, above=0)
         check_int("radius", self.radius, low=1)
         check_real("memory", self.memory, low=0, high=1)
         check_real("caution", self.caution, above=0)
@@ -185,8 +195,7 @@ class TwoDElite(SubsetSettings):
             elite=masks.copy(),
             fitness=np.full(count, np.inf),
             stagnation=np.zeros(count, dtype=np.intp),
-            tried=np.full((clans, 2, n_features), 10 / n_features),  # as if one move in ten had helped, on either side
-            helped=np.full((clans, 2, n_features), 1 / n_features),
+            moves=Moves.unknown(clans, n_features),
             words=rng.integers(0, 2**64, size=n_features + clans, dtype=np.uint64),
             visited=np.empty(0, dtype=np.uint64),
             spent=0,
@@ -197,7 +206,7 @@ class TwoDElite(SubsetSettings):
 
     def step(self, state: EliteSwarm, fitness: FloatArray, progress: float, rng: Generator) -> EliteSwarm:
         """Take in the fitness; then children of the elite, or what the clans agree on where it is time for that."""
-        clans = len(state.tried)
+        clans = state.clan_count
         if state.agreeing:
             swarm = replace(state, agreed=state.masks, agreed_fitness=fitness, agreeing=False)
         else:
@@ -228,22 +237,20 @@ class TwoDElite(SubsetSettings):
         children, sizes, before = swarm.masks, swarm.masks.sum(axis=1), swarm.cardinality
         level = fitness == swarm.fitness
         better = (fitness < swarm.fitness) | (level & (sizes < before))
-        moved = np.isfinite(swarm.fitness)
-        tried, helped = swarm.tried.copy(), swarm.helped.copy()
-        for clan, members in enumerate(swarm.ranking()):
-            rows = members[moved[members]]
-            after = Moves(tried[clan], helped[clan]).after(
-                children[rows] & ~swarm.elite[rows], swarm.elite[rows] & ~children[rows], better[rows], self.memory
-            )
-            tried[clan], helped[clan] = after.tried, after.helped
         taken = better | (level & (sizes == before))  # an equal one is taken too, so that the elite drifts
+        by_clan = (swarm.clan_count, -1, children.shape[1])
+        begun = np.isinf(swarm.fitness)[:, None]  # has not moved: it is its own first child
         return replace(
             swarm,
             elite=np.where(taken[:, None], children, swarm.elite),
             fitness=np.where(taken, fitness, swarm.fitness),
             stagnation=np.where(better, 0, swarm.stagnation + 1),
-            tried=tried,
-            helped=helped,
+            moves=swarm.moves.after(
+                np.where(begun, children, swarm.elite).reshape(by_clan),
+                children.reshape(by_clan),
+                better.reshape(by_clan[:2]),
+                self.memory,
+            ),
             visited=_with(swarm.visited, _keys(children, swarm.clans, swarm.words)),
         )
 
@@ -268,19 +275,18 @@ class TwoDElite(SubsetSettings):
         """One child of each particle, none visited before if that can be had; one begun anew is its own first child."""
         n_features = swarm.elite.shape[1]
         rules, clans = self.rules(n_features), swarm.clans
-        learnt = [Moves(*pair) for pair in zip(swarm.tried, swarm.helped, strict=True)]
-        likelihood = np.array([moves.likelihood(self.caution) for moves in learnt])
-        direction = self.moves * np.array([moves.direction() for moves in learnt])
+        ranking, likelihood = swarm.ranking(), swarm.moves.likelihood(self.caution)
+        direction = self.strength * swarm.moves.direction()
         children = swarm.elite.copy()
         keys = _keys(children, clans, swarm.words)
         settled = np.isinf(swarm.fitness) & _first_of_each(keys) & ~_contains(swarm.visited, keys)
         open_to, taken = np.flatnonzero(~settled), _with(swarm.visited, keys[settled])
         for attempt in range(_ATTEMPTS):
             clan = clans[open_to]
-            mates = self._mates(swarm, progress, rng)[open_to]
+            mates = self._mates(ranking, progress, rng)[open_to]
             mixed = self._recombined(swarm.elite[open_to], swarm.elite[mates], rng)
-            strength = (1 + attempt // 3) * direction[clan]
-            made = rules.legalize(_moved(mixed, likelihood[clan], strength, rules, rng), rng)
+            expected = (1 + attempt // 3) * direction[clan]
+            made = rules.legalize(_moved(mixed, likelihood[clan], expected, rules, rng), rng)
             keys = _keys(made, clan, swarm.words)
             fresh = _first_of_each(keys) & ~_contains(taken, keys)
             children[open_to[fresh]] = made[fresh]
@@ -292,13 +298,14 @@ class TwoDElite(SubsetSettings):
                 break
         return children
 
-    def _mates(self, swarm: EliteSwarm, progress: float, rng: Generator) -> IntArray:
+    def _mates(self, ranking: IntArray, progress: float, rng: Generator) -> IntArray:
         """Whom each particle recombines with, shape (C * P,): a neighbour on its clan's ring, or one of the best.
 
         Of two drawn at random the better is taken. The share of the latter rises in a line from 0 to 1 over the run:
         the paper's unification of local and global learning, from one end to the other.
         """
-        count, clans, ranking = len(swarm.elite), swarm.clans, swarm.ranking()
+        count = ranking.size
+        clans = np.repeat(np.arange(len(ranking)), self.particles)
         anywhere = ranking[clans, rng.integers(0, self.particles, size=(2, count)).min(axis=0)]
         place = np.empty(count, dtype=np.intp)
         place[ranking.ravel()] = np.arange(count)
@@ -316,7 +323,7 @@ class TwoDElite(SubsetSettings):
         if progress <= 0:
             return False
         left = swarm.spent * (1 - progress) / progress
-        return left < len(swarm.elite) + self.agreement_sizes * len(swarm.tried)
+        return left < len(swarm.elite) + self.agreement_sizes * swarm.clan_count
 
     def _agreed(self, swarm: EliteSwarm, rng: Generator) -> Masks:
         """The subsets to try: the first few features of the ranking by votes, for some sizes, shape (A, n)."""
