@@ -66,7 +66,7 @@ def test_fitted_attributes():
     assert fitted.n_features_ == fitted.support_.sum() == fitted.transform(WINE[0]).shape[1]
     assert fitted.result_.evaluations == 120
     assert len(fitted.history_) == 4
-    assert fitted.result_.algorithm == "2d-upso"
+    assert fitted.result_.algorithm == "2d-elite"
     assert fitted.result_.fold_losses.shape == (3,)
     assert fitted.subset_of_size(fitted.n_features_).fitness == fitted.result_.best.fitness
     with pytest.raises(NotFittedError):

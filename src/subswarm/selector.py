@@ -52,7 +52,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     ----------
     estimator : estimator or pipeline
         The model the features are for; a clone is scored, this object stays unfitted.
-    algorithm : str or algorithm, default="2d-upso"
+    algorithm : str or algorithm, default="2d-elite"
         A name from ``subswarm.algorithms.names()``, or an algorithm with settings of your own.
     cv : int, splitter or list of splits, default=10
         The folds, drawn once. An integer means shuffled folds (stratified for a classifier) from ``random_state``.
@@ -142,7 +142,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     def __init__(
         self,
         estimator: Any,
-        algorithm: Any = "2d-upso",
+        algorithm: Any = "2d-elite",
         *,
         cv: Any = 10,
         repeats: int = 1,

@@ -116,6 +116,11 @@ class EliteSwarm:
         """The size of each elite subset, shape (C * P,)."""
         return np.asarray(self.elite.sum(axis=1))
 
+    @property
+    def cardinality_likelihood(self) -> FloatArray:
+        """Share of the elite that has each cardinality 1..n, shape (n,)."""
+        return np.bincount(self.cardinality, minlength=self.elite.shape[1] + 1)[1:] / len(self.elite)
+
     def ranking(self) -> IntArray:
         """The particles of each clan, best first and the smaller where equally good, shape (C, P)."""
         order = np.lexsort((self.cardinality, self.fitness, self.clans))

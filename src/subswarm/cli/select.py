@@ -24,7 +24,7 @@ def select(
     target: Annotated[str | None, typer.Option(help="The column to predict (demo tables know theirs).")] = None,
     model: Annotated[str, typer.Option(help="knn, nb, linear, svm, tree or forest.")] = "knn",
     task: Annotated[str, typer.Option(help="classification, regression, or auto to go by the target.")] = "auto",
-    algorithm: Annotated[str, typer.Option(help="A search from 'subswarm algorithms'.")] = "2d-upso",
+    algorithm: Annotated[str, typer.Option(help="A search from 'subswarm algorithms'.")] = "2d-elite",
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the algorithm, as NAME=VALUE; may be repeated.")
     ] = None,
