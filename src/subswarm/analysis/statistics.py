@@ -23,6 +23,8 @@ __all__ = [
     "friedman",
     "hedges_g",
     "holm",
+    "mean_ranks",
+    "signed_rank_gain",
     "wilcoxon",
 ]
 
@@ -94,6 +96,18 @@ def wilcoxon(ours: ArrayLike, theirs: ArrayLike) -> float:
         return float(stats.wilcoxon(difference, zero_method="zsplit", method=method).pvalue)
 
 
+def signed_rank_gain(ours: ArrayLike, theirs: ArrayLike) -> float:
+    """The sum of ranks in which ours is lower less that in which it is higher: which way `wilcoxon` decides.
+
+    Examples
+    --------
+    >>> signed_rank_gain([0.1, 0.1, 0.5], [0.2, 0.3, 0.4])
+    3.0
+    """
+    gain = np.round(np.asarray(theirs, dtype=np.float64) - np.asarray(ours, dtype=np.float64), 12)
+    return float((stats.rankdata(np.abs(gain)) * np.sign(gain)).sum())
+
+
 def cliffs_delta(ours: ArrayLike, theirs: ArrayLike) -> float:
     """Share of pairs in which ours is lower, less the share in which it is higher.
 
@@ -138,6 +152,17 @@ def holm(p_values: ArrayLike) -> FloatArray:
     return adjusted
 
 
+def mean_ranks(losses: ArrayLike) -> FloatArray:
+    """The mean rank of each column over the rows, lowest first; equal values have their average rank.
+
+    Examples
+    --------
+    >>> mean_ranks([[0.1, 0.2, 0.2], [0.3, 0.1, 0.2]]).tolist()
+    [2.0, 1.75, 2.25]
+    """
+    return np.asarray(stats.rankdata(np.round(np.asarray(losses, dtype=np.float64), 12), axis=1).mean(axis=0))
+
+
 @dataclass(frozen=True)
 class Friedman:
     """Friedman's test over N data sets (rows) and k algorithms (columns).
@@ -169,12 +194,12 @@ def friedman(losses: ArrayLike, alpha: float = 0.05) -> Friedman:
     if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 2:
         raise SettingError(f"Friedman's test needs at least 2 data sets and 2 algorithms; got shape {table.shape}.")
     count, k = table.shape
-    mean_ranks = stats.rankdata(np.round(table, 12), axis=1).mean(axis=0)
-    chi_square = 12.0 * count / (k * (k + 1)) * float((mean_ranks**2).sum() - k * (k + 1) ** 2 / 4)
+    average = mean_ranks(table)
+    chi_square = 12.0 * count / (k * (k + 1)) * float((average**2).sum() - k * (k + 1) ** 2 / 4)
     most = count * (k - 1)
     f = float("inf") if chi_square >= most - 1e-9 else (count - 1) * chi_square / (most - chi_square)
     return Friedman(
-        mean_ranks=np.asarray(mean_ranks),
+        mean_ranks=average,
         chi_square=chi_square,
         p_chi_square=float(stats.chi2.sf(chi_square, k - 1)),
         f=f,
