@@ -13,6 +13,7 @@ from subswarm.cli.datasets import datasets
 from subswarm.cli.select import select
 from subswarm.cli.study import study_app
 from subswarm.cli.study_pages import report, watch
+from subswarm.cli.study_versus import versus
 
 __all__ = ["app"]
 
@@ -29,6 +30,7 @@ app.command()(datasets)
 app.add_typer(bench.app, name="bench")
 study_app.command()(report)
 study_app.command()(watch)
+study_app.command()(versus)
 app.add_typer(study_app, name="study")
 
 

@@ -1,0 +1,211 @@
+"""Does a champion win? Its data sets, its mean ranks, and a list of answers, from one store or several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+
+import numpy as np
+
+from subswarm.analysis.contest import ALL_FEATURES, LEVEL, WHAT, Contest, Score, Verdict, contests, paired
+from subswarm.analysis.grid import FORMATS, Grid, render
+from subswarm.analysis.together import Together, read_together
+from subswarm.core.checks import check_choice
+
+__all__ = ["study_versus", "versus_tables"]
+
+ABSENT = "–"
+
+BETTER_ON = 0.75
+"""The share of the data sets on which a champion must be significantly better: 12 of 16."""
+
+LESS_ERROR = 0.95
+"""What a champion's held-out error may be of its opponent's."""
+
+
+def study_versus(
+    champion: str,
+    paths: Sequence[str | PathLike[str]],
+    *,
+    against: str = "2d-upso",
+    what: str = "error",
+    form: str = "text",
+) -> str:
+    """The tables of a champion, from one store or several, as "text", "markdown", "latex" or "csv"."""
+    check_choice("what", what, WHAT)
+    check_choice("format", form, FORMATS)
+    return render(versus_tables(read_together(paths), champion, against, what), form)
+
+
+def versus_tables(together: Together, champion: str, against: str, what: str) -> list[Grid]:
+    """For each model: the data sets, the mean ranks, and whether the champion wins."""
+    held_out = what == "held-out"
+    grids = []
+    for contest in contests(together, champion, against, what):
+        title = f"{champion} against {against}, {_of(held_out)}, {contest.model}"
+        grids += [
+            Grid(title, *_dataset_rows(contest, held_out), (*_notes(contest, held_out), *together.notes)),
+            Grid(f"Mean ranks, {title}", *_rank_rows(contest)),
+            Grid(f"Does it win? {title}", ("of", "found", "wanted", "holds"), tuple(_answers(contest, held_out))),
+        ]
+    return grids
+
+
+def _of(held_out: bool) -> str:
+    return "error on rows never seen" if held_out else "error of the search"
+
+
+def _dataset_rows(contest: Contest, held_out: bool) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    rivals = contest.best_rivals()
+    ours, theirs, best = (contest.of(labels) for labels in (contest.champion, contest.against, rivals))
+    columns: dict[str, list[str]] = {"data set": contest.names, contest.champion: [_both(score) for score in ours]}
+    if held_out:
+        columns["inner"] = [f"{score.inner:.4f}" for score in ours]
+    columns[contest.against] = [_both(score) for score in theirs]
+    columns[f"p ({contest.against})"] = [str(verdict) for verdict in contest.versus(contest.against)]
+    if held_out:
+        columns[ALL_FEATURES] = [_both(score) for score in contest.of(ALL_FEATURES)]
+        columns[f"p ({ALL_FEATURES})"] = [str(verdict) for verdict in contest.versus(ALL_FEATURES)]
+    columns["best rival"] = rivals
+    columns["its error / size"] = [_both(score) for score in best]
+    columns["p (best rival)"] = [str(verdict) for verdict in contest.versus(rivals)]
+    columns["runs"] = [
+        " / ".join(str(score.runs) for score in scores) for scores in zip(ours, theirs, best, strict=True)
+    ]
+    return tuple(columns), tuple(zip(*columns.values(), strict=True))
+
+
+def _notes(contest: Contest, held_out: bool) -> list[str]:
+    pairs = "run number and outer fold" if held_out else "run number"
+    notes = [
+        f"Mean error / mean size; runs: how many the means of {contest.champion}, {contest.against} and the best rival "
+        "(lowest mean error of all others) are over. p: Wilcoxon's signed ranks, two-sided, paired by "
+        f"{pairs}, Holm-corrected over {_sets(contest)}; a label with a single run is compared with "
+        f"each run of the other. +: {contest.champion} is significantly better (p < {LEVEL}); −: worse; =: neither."
+    ]
+    if held_out:
+        notes.append(
+            "Runs with a result on every outer fold count. inner: the error the search minimised, which is "
+            f"optimistic. {ALL_FEATURES}: the model without selection."
+        )
+    return notes + _too_few(contest)
+
+
+def _too_few(contest: Contest) -> list[str]:
+    """Where even pairs that all point the same way would not be significant after the correction."""
+    ours, theirs = contest.of(contest.champion), contest.of(contest.against)
+    most = max(len(paired(one.errors, other.errors)[0]) for one, other in zip(ours, theirs, strict=True))
+    needed = int(np.floor(np.log2(2 * len(contest.names) / LEVEL))) + 1
+    if most >= needed:
+        return []
+    return [
+        f"With at most {most} pairs a data set nothing can be significant over {_sets(contest)}: {needed} are needed."
+    ]
+
+
+def _rank_rows(contest: Contest) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    ranks = contest.ranks()
+    rows = []
+    for label in [*ranks, *(label for label in contest.labels if label not in ranks)]:
+        found = [scores[label] for scores in contest.scores.values() if label in scores]
+        rank = f"{ranks[label]:.2f}" if label in ranks else ABSENT
+        error, size = (f"{np.mean([getattr(score, name) for score in found]):.4f}" for name in ("mean", "size"))
+        rows.append((label, rank, error, f"{float(size):.1f}", str(len(found)), _span([score.runs for score in found])))
+    note = f"Over {_sets(contest)}; equal mean errors have their average rank."
+    unranked = " A label without results on all of them has no rank." if len(ranks) < len(rows) else ""
+    return ("label", "mean rank", "mean error", "mean size", "data sets", "runs"), tuple(rows), (note + unranked,)
+
+
+def _answers(contest: Contest, held_out: bool) -> list[tuple[str, str, str, str]]:
+    count = len(contest.names)
+    ours, theirs = contest.of(contest.champion), contest.of(contest.against)
+    rivals = contest.best_rivals()
+    rows = [_rank_answer(contest)]
+    over = contest.versus(contest.against)
+    better = sum(verdict.sign == "+" for verdict in over)
+    enough = "" if held_out else f"better on at least {int(np.ceil(BETTER_ON * count))}"
+    rows.append(
+        _answer(
+            f"data sets significantly better / worse than {contest.against}",
+            f"{better} / {len(_worse(contest, over))} of {count}",
+            enough,
+            better >= BETTER_ON * count,
+        )
+    )
+    rows.append(_none_worse(contest, "the best rival", contest.versus(rivals), wanted=not held_out))
+    if held_out:
+        rows.append(_none_worse(contest, ALL_FEATURES, contest.versus(ALL_FEATURES), wanted=True))
+    sizes = [float(np.mean([score.size for score in scores])) for scores in (ours, theirs)]
+    rows.append(
+        _answer(
+            f"mean size of {contest.champion} and {contest.against}",
+            f"{sizes[0]:.2f} and {sizes[1]:.2f}",
+            "" if held_out else "no larger",
+            sizes[0] <= sizes[1],
+        )
+    )
+    limit = f"at most {LESS_ERROR}" if held_out else ""
+    for label, value in _relative(contest, ours, theirs):
+        rows.append(_answer(label, ABSENT if np.isnan(value) else f"{value:.4f}", limit, value <= LESS_ERROR))
+    if held_out:
+        inner, outer = (float(np.mean([getattr(score, name) for score in ours])) for name in ("inner", "mean"))
+        rows.append(_answer(f"mean inner error of {contest.champion} → held out", f"{inner:.4f} → {outer:.4f}", ""))
+    return rows
+
+
+def _rank_answer(contest: Contest) -> tuple[str, str, str, str]:
+    ranks = contest.ranks()
+    ours = ranks[contest.champion]
+    second = min((label for label in ranks if label != contest.champion), key=lambda label: ranks[label])
+    return _answer(
+        f"mean rank of {contest.champion}",
+        f"{ours:.2f}; best of the other {len(ranks) - 1}: {second}, {ranks[second]:.2f}",
+        "the best",
+        ours <= ranks[second],
+    )
+
+
+def _none_worse(contest: Contest, whom: str, found: Sequence[Verdict], *, wanted: bool) -> tuple[str, str, str, str]:
+    worse = _worse(contest, found)
+    named = f" ({', '.join(worse)})" if worse else ""
+    return _answer(
+        f"data sets significantly worse than {whom}",
+        f"{len(worse)} of {len(contest.names)}{named}",
+        "none" if wanted else "",
+        not worse,
+    )
+
+
+def _worse(contest: Contest, found: Sequence[Verdict]) -> list[str]:
+    return [name for name, verdict in zip(contest.names, found, strict=True) if verdict.sign == "−"]
+
+
+def _relative(contest: Contest, ours: Sequence[Score], theirs: Sequence[Score]) -> list[tuple[str, float]]:
+    """The mean of the ratios of mean errors, where the opponent errs at all, and the ratio of their sums."""
+    first, second = (np.array([score.mean for score in scores]) for scores in (ours, theirs))
+    errs = second > 0
+    where = "" if errs.all() else f" (on the {errs.sum()} data sets where it errs)"
+    name = f"error of {contest.champion} / {contest.against}"
+    if not errs.any():
+        return [(f"{name}, mean of the ratios", float("nan")), (f"{name}, ratio of the sums", float("nan"))]
+    return [
+        (f"{name}, mean of the ratios{where}", float((first[errs] / second[errs]).mean())),
+        (f"{name}, ratio of the sums", float(first.sum() / second.sum())),
+    ]
+
+
+def _answer(of: str, found: str, wanted: str, holds: bool = False) -> tuple[str, str, str, str]:
+    return of, found, wanted or ABSENT, ("yes" if holds else "no") if wanted else ABSENT
+
+
+def _sets(contest: Contest) -> str:
+    count = len(contest.names)
+    return "1 data set" if count == 1 else f"{count} data sets"
+
+
+def _both(score: Score) -> str:
+    return f"{score.mean:.4f} / {score.size:.1f}"
+
+
+def _span(counts: Sequence[int]) -> str:
+    return f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"

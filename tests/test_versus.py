@@ -1,0 +1,299 @@
+"""Whether a champion wins: the figures are scipy's, and what cannot be compared is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from subswarm.analysis.contest import ALL_FEATURES, contests, paired
+from subswarm.analysis.statistics import holm, mean_ranks, signed_rank_gain
+from subswarm.analysis.together import read_together
+from subswarm.analysis.versus import study_versus, versus_tables
+from subswarm.core.errors import SettingError, StoreError
+from subswarm.study import Contender, Source, Store, Study
+from subswarm.study.records import Outcome, ProblemFacts, RunContent, RunTiming
+
+TIMING = RunTiming(0.1, 0.2, "estimator", "a machine", {"numpy": "1"})
+DATASETS = ("wine", "wdbc", "sonar")
+GAIN = {"wine": 0.05, "wdbc": 0.0, "sonar": -0.05}
+"""How much lower the champion's error is than 2D-UPSO's."""
+
+BASE = Study(
+    name="base",
+    datasets=tuple(map(Source, DATASETS)),
+    models=("nb",),
+    algorithms=(Contender("champion", "random", {"batch": 7}), Contender("2d-upso", "2d-upso"), Contender("ga", "ga")),
+    runs=12,
+    evaluations=100,
+    folds=3,
+    outer=2,
+)
+HELD_OUT_ALL = {0: 0.45, 1: 0.35}
+
+
+def noise(planned, scale):
+    fold = -1 if planned.outer_fold is None else planned.outer_fold
+    place = [DATASETS.index(planned.dataset), len(planned.algorithm), planned.run, fold + 1]
+    return scale * float(np.random.default_rng(place).normal())
+
+
+def error(planned):
+    """2D-UPSO's is 0.3 and GA's 0.34; held-out errors are 0.1 higher."""
+    gain = {"champion": GAIN[planned.dataset], "ga": -0.04}.get(planned.algorithm, 0.0)
+    return 0.3 - gain + noise(planned, 0.005)
+
+
+def facts(planned, study, digest="rows"):
+    repeats = "" if study.repeats == 1 else f", {study.repeats} partitions"
+    held_out = None if planned.outer_fold is None else HELD_OUT_ALL[planned.outer_fold]
+    return ProblemFacts(90, 13, 2, f"{digest}{repeats}", 0.4, 0.5, held_out)
+
+
+def write(path, study, *, error=error, digest="rows", leave_out=lambda planned: False):
+    """A store with every planned run but those left out."""
+    with Store.writing(path) as store:
+        store.adopt(study)
+        for planned in study.plan():
+            if leave_out(planned):
+                continue
+            loss = error(planned)
+            held_out = None if planned.outer_fold is None else loss + 0.1
+            features = tuple(range(3 + planned.run % 2 + (planned.algorithm == "2d-upso")))
+            content = RunContent(
+                loss, (loss,), features, ((5, loss, len(features)),), 100, 90, "evaluations", held_out, {}
+            )
+            store.record(Outcome(planned, content, TIMING, facts(planned, study, digest)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("stores") / "base.db", BASE)
+
+
+def losses(dataset, label, outer=False):
+    """What `write` put in, by run, and by run and fold where held out."""
+    rows = [run for run in BASE.plan() if (run.dataset, run.algorithm) == (dataset, label)]
+    rows = [run for run in rows if (run.outer_fold is not None) == outer]
+    return np.array([error(run) + 0.1 * outer for run in sorted(rows, key=lambda run: (run.outer_fold or 0, run.run))])
+
+
+def table(grids, title):
+    grid = next(grid for grid in grids if grid.title.startswith(title))
+    return {row[0]: dict(zip(grid.headers, row, strict=True)) for row in grid.rows}
+
+
+@pytest.mark.parametrize("what", ["error", "held-out"])
+def test_p_is_scipys_wilcoxon_with_holms_correction_over_the_data_sets(base, what):
+    contest = contests(read_together([base]), "champion", "2d-upso", what)[0]
+    raw = [
+        stats.wilcoxon(losses(name, "champion", what != "error"), losses(name, "2d-upso", what != "error")).pvalue
+        for name in DATASETS
+    ]
+    found = contest.versus("2d-upso")
+    assert [verdict.p for verdict in found] == pytest.approx(holm(raw).tolist())
+    assert [verdict.sign for verdict in found] == ["+", "=", "−"]
+
+
+def test_each_data_set_has_means_sizes_the_best_rival_and_numbers_of_runs(base):
+    rows = table(versus_tables(read_together([base]), "champion", "2d-upso", "error"), "champion against")
+    assert rows["wine"]["champion"] == f"{losses('wine', 'champion').mean():.4f} / 3.5"
+    assert rows["wine"]["2d-upso"] == f"{losses('wine', '2d-upso').mean():.4f} / 4.5"
+    assert rows["sonar"]["best rival"] == "2d-upso"
+    assert rows["sonar"]["its error / size"] == rows["sonar"]["2d-upso"]
+    assert rows["sonar"]["p (best rival)"].endswith(" −")
+    assert rows["sonar"]["runs"] == "12 / 12 / 12"
+
+
+def test_the_ranks_average_ties_and_the_answers_count(base):
+    grids = versus_tables(read_together([base]), "champion", "2d-upso", "error")
+    means = [[losses(name, label).mean() for label in ("champion", "2d-upso", "ga")] for name in DATASETS]
+    ranks = {row[0]: row[1] for row in grids[1].rows}
+    assert ranks == {
+        label: f"{rank:.2f}" for label, rank in zip(("champion", "2d-upso", "ga"), mean_ranks(means), strict=True)
+    }
+    assert [float(row[1]) for row in grids[1].rows] == sorted(map(float, ranks.values()))
+    assert "average rank" in grids[1].notes[0]
+    answers = table(grids, "Does it win?")
+    better = answers["data sets significantly better / worse than 2d-upso"]
+    assert (better["found"], better["wanted"], better["holds"]) == ("1 / 1 of 3", "better on at least 3", "no")
+    worse = answers["data sets significantly worse than the best rival"]
+    assert (worse["found"], worse["holds"]) == ("1 of 3 (sonar)", "no")
+    sizes = answers["mean size of champion and 2d-upso"]
+    assert (sizes["found"], sizes["holds"]) == ("3.50 and 4.50", "yes")
+    ours, theirs = np.array(means)[:, 0], np.array(means)[:, 1]
+    name = "error of champion / 2d-upso"
+    assert answers[f"{name}, mean of the ratios"]["found"] == f"{(ours / theirs).mean():.4f}"
+    assert answers[f"{name}, ratio of the sums"]["found"] == f"{ours.sum() / theirs.sum():.4f}"
+
+
+def test_held_out_all_features_are_one_more_label_and_the_inner_error_stands_beside(base):
+    grids = versus_tables(read_together([base]), "champion", "2d-upso", "held-out")
+    row = table(grids, "champion against")["sonar"]
+    ours = losses("sonar", "champion", outer=True)
+    assert row["inner"] == f"{ours.mean() - 0.1:.4f}"
+    assert row[ALL_FEATURES] == "0.4000 / 13.0"
+    constant = np.repeat([0.45, 0.35], 12)
+    contest = contests(read_together([base]), "champion", "2d-upso", "held-out")[0]
+    assert [
+        values.tolist() for values in paired(contest.scores["sonar"]["champion"].errors, {(0, 0): 0.45, (0, 1): 0.35})
+    ] == [
+        ours.tolist(),
+        constant.tolist(),
+    ]
+    raw = [stats.wilcoxon(losses(name, "champion", outer=True), constant).pvalue for name in DATASETS]
+    found = contest.versus(ALL_FEATURES)
+    assert [verdict.p for verdict in found] == pytest.approx(holm(raw).tolist())
+    assert ALL_FEATURES in [row[0] for row in grids[1].rows]
+    assert table(grids, "Does it win?")["data sets significantly worse than all features"]["wanted"] == "none"
+
+
+def test_runs_without_every_outer_fold_do_not_count_held_out(tmp_path):
+    path = write(tmp_path / "a.db", BASE, leave_out=lambda run: run.outer_fold == 1 and run.run >= 10)
+    contest = contests(read_together([path]), "champion", "2d-upso", "held-out")[0]
+    assert contest.scores["wine"]["champion"].runs == 10
+    assert len(contest.scores["wine"]["champion"].errors) == 20
+
+
+def test_a_single_run_is_compared_with_every_run_and_others_with_those_in_common():
+    ours = {(run, None): run / 10 for run in range(3)}
+    assert [values.tolist() for values in paired(ours, {(5, None): 0.7})] == [[0.0, 0.1, 0.2], [0.7, 0.7, 0.7]]
+    assert [values.tolist() for values in paired({(5, None): 0.7}, ours)] == [[0.7, 0.7, 0.7], [0.0, 0.1, 0.2]]
+    assert [values.tolist() for values in paired(ours, {(1, None): 0.5, (2, None): 0.6, (9, None): 0.7})] == [
+        [0.1, 0.2],
+        [0.5, 0.6],
+    ]
+
+
+def test_equal_runs_have_p_1_and_the_direction_is_that_of_the_ranks(tmp_path):
+    path = write(tmp_path / "a.db", BASE, error=lambda run: 0.2 + run.run / 100)
+    contest = contests(read_together([path]), "champion", "2d-upso", "error")[0]
+    assert [(verdict.p, verdict.sign) for verdict in contest.versus("2d-upso")] == [(1.0, "=")] * 3
+    assert set(contest.ranks().values()) == {2.0}
+    assert signed_rank_gain([0.1, 0.1, 0.9], [0.2, 0.3, 0.4]) == 0.0
+
+
+def test_too_few_runs_to_decide_are_said(tmp_path, base):
+    few = write(tmp_path / "few.db", replace(BASE, runs=3))
+    said = "With at most 3 pairs a data set nothing can be significant over 3 data sets: 7 are needed."
+    assert said in versus_tables(read_together([few]), "champion", "2d-upso", "error")[0].notes
+    assert "nothing can be significant" not in study_versus("champion", [base])
+
+
+def test_a_label_of_a_second_store_has_its_studys_name_in_brackets(tmp_path, base):
+    other = replace(
+        BASE,
+        name="clans",
+        repeats=2,
+        runs=4,
+        algorithms=(Contender("champion", "random", {"batch": 9}), Contender("once", "ga")),
+    )
+    clans = write(tmp_path / "clans.db", other, error=lambda run: 0.1 + run.run / 1000)
+    together = read_together([base, clans])
+    assert together.results.algorithms == ("champion", "2d-upso", "ga", "champion (clans)", "once")
+    contest = contests(together, "champion (clans)", "champion", "error")[0]
+    assert contest.scores["wine"]["champion (clans)"].runs == 4
+    raw = [stats.wilcoxon(0.1 + np.arange(4) / 1000, losses(name, "champion")[:4]).pvalue for name in DATASETS]
+    assert [verdict.p for verdict in contest.versus("champion")] == pytest.approx(holm(raw).tolist())
+    assert "The stores differ: 1 and 2 partitions a search." in together.notes
+    third = read_together([base, clans, write(tmp_path / "third.db", other, error=lambda run: 0.2)])
+    assert "champion (clans, 2)" in third.results.algorithms
+
+
+def test_runs_that_are_in_two_stores_count_once(tmp_path, base):
+    more = write(tmp_path / "more.db", replace(BASE, name="more", runs=14))
+    together = read_together([base, more])
+    assert together.results.algorithms == ("champion", "2d-upso", "ga")
+    assert contests(together, "champion", "2d-upso", "error")[0].scores["wine"]["champion"].runs == 14
+    assert "more: runs of champion, 2d-upso, ga that an earlier store has too count once." in together.notes
+
+
+def test_a_label_without_results_on_all_data_sets_has_no_rank_and_may_be_the_best_rival(tmp_path, base):
+    part = replace(BASE, name="part", datasets=(Source("wine"),), algorithms=(Contender("tabu", "tabu"),))
+    path = write(tmp_path / "part.db", part, error=lambda run: 0.01)
+    grids = versus_tables(read_together([base, path]), "champion", "2d-upso", "error")
+    assert grids[1].rows[-1][:2] == ("tabu", "–")
+    assert "has no rank" in grids[1].notes[0]
+    assert table(grids, "champion against")["wine"]["best rival"] == "tabu"
+
+
+def test_only_data_sets_with_results_of_both_count(tmp_path):
+    path = write(tmp_path / "a.db", BASE, leave_out=lambda run: (run.algorithm, run.dataset) == ("2d-upso", "wdbc"))
+    assert contests(read_together([path]), "champion", "2d-upso", "error")[0].names == ["wine", "sonar"]
+
+
+@pytest.mark.parametrize(
+    ("change", "digest", "said"),
+    [
+        ({"seed": 1}, "rows", "cannot be compared: seed 0 and 1"),
+        ({"folds": 4}, "rows", "folds 3 and 4"),
+        ({"protocol": "published"}, "rows", "protocol 'sound' and 'published'"),
+        ({}, "others", "the rows or folds of 'wine' are not the same"),
+    ],
+)
+def test_stores_that_cannot_be_compared_are_refused(tmp_path, base, change, digest, said):
+    other = write(tmp_path / "other.db", replace(BASE, **change), digest=digest)
+    with pytest.raises(StoreError, match=said):
+        read_together([base, other])
+
+
+def test_with_other_repeats_the_rows_are_compared_as_far_as_they_can_be(tmp_path, base, monkeypatch):
+    study = replace(BASE, repeats=2, runs=1)
+    assert read_together([base, write(tmp_path / "two.db", study, digest="any")]).outer == (2,)
+    monkeypatch.setitem(HELD_OUT_ALL, 1, 0.2)
+    with pytest.raises(StoreError, match="rows or folds of 'wine'"):
+        read_together([base, write(tmp_path / "other.db", study)])
+
+
+def test_what_cannot_be_answered_is_a_clear_sentence(tmp_path, base):
+    def refused(said, *arguments, kind=SettingError, **options):
+        with pytest.raises(kind, match=said):
+            study_versus(*arguments, **options)
+
+    refused(r"the champion 'champio' has no finished run .*did you mean 'champion'", "champio", [base])
+    refused(r"--against 'bpso' has no finished run .*are champion, 2d-upso, ga", "champion", [base], against="bpso")
+    refused("cannot be compared with itself", "2d-upso", [base])
+    refused("what must be one of", "champion", [base], what="heldout")
+    refused("format must be one of", "champion", [base], form="word")
+    refused("no store was named", "champion", [], kind=StoreError)
+    inner = write(tmp_path / "inner.db", replace(BASE, outer=0, runs=1))
+    refused("held no rows out; .*--outer 5", "champion", [inner], what="held-out")
+    half = write(tmp_path / "half.db", BASE, leave_out=lambda run: run.outer_fold == 1)
+    refused("no data set .* finished run with every outer fold", "champion", [half], what="held-out")
+    parted = {"champion": "wine", "2d-upso": "wdbc", "ga": "wine"}
+    apart = write(tmp_path / "apart.db", BASE, leave_out=lambda run: run.dataset != parted[run.algorithm])
+    refused("no data set on which both 'champion' and '2d-upso'", "champion", [apart])
+
+
+def test_outer_folds_that_are_not_the_same_rows_are_refused_held_out_only(tmp_path, base, monkeypatch):
+    monkeypatch.setitem(HELD_OUT_ALL, 2, 0.4)
+    three = replace(BASE, name="three", outer=3, runs=2, algorithms=(Contender("tabu", "tabu"),))
+    path = write(tmp_path / "three.db", three)
+    assert "tabu" in study_versus("champion", [base, path])
+    with pytest.raises(SettingError, match="in 2 and 3 folds, which are not the same rows"):
+        study_versus("champion", [base, path], what="held-out")
+
+
+@pytest.mark.parametrize("what", ["error", "held-out"])
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "csv"])
+def test_every_format_is_printed(base, what, form):
+    said = study_versus("champion", [base], what=what, form=form)
+    assert "Does it win?" in said
+    if form == "csv":
+        headers = [row for row in csv.reader(io.StringIO(said)) if row[0] == "table"]
+        assert [row[1] for row in headers] == ["data set", "label", "of"]
+
+
+def test_the_command_prints_the_answers(tmp_path, base):
+    typer_testing = pytest.importorskip("typer.testing", reason="the command line needs the extra 'cli'")
+    from subswarm.cli import app
+
+    arguments = ["study", "versus", "ga", str(base), str(base), "--against", "champion", "--what", "held-out"]
+    result = typer_testing.CliRunner().invoke(app, [*arguments, "--format", "markdown"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert "### Does it win? ga against champion, error on rows never seen, nb" in result.output
