@@ -15,7 +15,7 @@ def versus(
     stores: Annotated[
         list[Path],
         typer.Argument(
-            metavar="STORE...",
+            metavar="STORE",
             help="Result files that `study run` wrote, read together; a label of a later one that is taken has its "
             "study's name in brackets.",
         ),
