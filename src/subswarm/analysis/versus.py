@@ -92,14 +92,15 @@ def _notes(contest: Contest, held_out: bool) -> list[str]:
 
 
 def _too_few(contest: Contest) -> list[str]:
-    """Where even pairs that all point the same way would not be significant after the correction."""
+    """Said where the exact p of pairs that all point one way, 2 ** (1 - pairs), is not significant once corrected."""
     ours, theirs = contest.of(contest.champion), contest.of(contest.against)
     most = max(len(paired(one.errors, other.errors)[0]) for one, other in zip(ours, theirs, strict=True))
     needed = int(np.floor(np.log2(2 * len(contest.names) / LEVEL))) + 1
     if most >= needed:
         return []
     return [
-        f"With at most {most} pairs a data set nothing can be significant over {_sets(contest)}: {needed} are needed."
+        f"At most {most} pairs a data set are few: the exact test needs {needed} before anything is significant over "
+        f"{_sets(contest)}."
     ]
 
 
