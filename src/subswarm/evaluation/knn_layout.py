@@ -73,7 +73,7 @@ class NeighborLayout:
             mode = MULTIPLY_THEN_SHIFT
         smallest = spreads.min(axis=0)
         factor = 1.0 / smallest
-        center = X.mean(axis=0)
+        center = np.median(X, axis=0)
         largest = np.abs((X - center) * factor).max(axis=0)
         unsure |= ~np.isfinite(largest) | ~np.isfinite(factor)
         fold_of = partitions(data.folds, N)
