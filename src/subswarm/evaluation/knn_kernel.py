@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from subswarm.evaluation.knn_products import BAND, all_products, compact, in_blocks, squared_norms
+from subswarm.evaluation.knn_products import BAND, all_products, band_products, compact, in_blocks, squared_norms
 from subswarm.evaluation.knn_selection import WORD, insert, lane_count, scaled, settle, shortlist
 
 __all__ = ["city_block_neighbors", "in_blocks", "neighbors", "votes"]
 
-_WIDE = 96
+_WIDE = 24
 """Columns from which computing each pair of rows once saves more than copying the other half costs."""
 
 
@@ -28,8 +28,7 @@ _WIDE = 96
 def neighbors(
     columns: Any,
     X: Any,
-    center: Any,
-    factor: Any,
+    Z: Any,
     unit: float,
     weights: Any,
     mode: int,
@@ -49,8 +48,8 @@ def neighbors(
 ) -> None:
     """The nearest training rows of each fold's test rows, into ``nearest`` (all test rows, k).
 
-    Where ``ordered``, they are sorted, and ``distances`` are theirs (squared). ``weights`` (F, n) multiply squared
-    differences of the filter's columns, unless the mode is 0: then they are all 1, and each pair of rows may be
+    Where ``ordered``, they are sorted, and ``distances`` are theirs (squared). Z (n, N) are the filter's columns, and ``weights``
+    (F, n) multiply their squared differences, unless the mode is 0: then they are all 1, and each pair of rows may be
     computed once, where G (flat scratch, as ``buffer``) has room for all products rather than a band of rows.
     ``barred`` (F, N) is 1 for rows that are not in a fold's training set. ``counts`` learns how many rows were in doubt
     and how many distances were computed for them.
@@ -60,8 +59,8 @@ def neighbors(
     weighted = mode != 0
     looseness = ((2 * width + 40) if weighted else (width + 32)) * half_ulp
     floor = (width + 8) * underflow
-    A = buffer[: rows_held * width].reshape(rows_held, width)
-    compact(X, columns, center, factor, unit, A)
+    A = buffer[: width * rows_held].reshape(width, rows_held)
+    compact(Z, columns, unit, A)
     chosen = np.empty((weights.shape[0] if weighted else 1, width), dtype=A.dtype)
     norms = _norms(A, columns, weights, weighted, chosen)
     heights = np.empty(rows_held, dtype=A.dtype)
@@ -76,14 +75,15 @@ def neighbors(
     found = np.empty(k)
     whole = not weighted and G.shape[0] >= rows_held * rows_held and (width >= _WIDE or T > N)
     band = T if whole else min(BAND, T, G.shape[0] // rows_held)
-    left = np.empty(0 if whole else band * width, dtype=A.dtype)
+    left = np.zeros((0 if whole else in_blocks(band), width), dtype=A.dtype)
     if whole:
         all_products(A, G)
     f = -1
     for top in range(0, T, band):
         tall = min(band, T - top)
         if not whole:
-            _band_products(A, chosen, weighted, tests, test_starts, top, left[: tall * width].reshape(tall, width), G)
+            _gather(A, chosen, weighted, tests, test_starts, top, tall, left)
+            band_products(left[: in_blocks(tall)], A, G)
         for t in range(top, top + tall):
             while t >= test_starts[f + 1]:
                 f += 1
@@ -122,13 +122,13 @@ def neighbors(
 def _norms(A: Any, columns: Any, weights: Any, weighted: bool, chosen: Any) -> Any:
     """The weighted sums of squares of all rows, (folds, rows); ``chosen`` becomes the weights of the columns."""
     if not weighted:
-        norms = np.empty((1, A.shape[0]), dtype=A.dtype)
+        norms = np.empty((1, A.shape[1]), dtype=A.dtype)
         squared_norms(A, norms[0])
         return norms
     for f in range(chosen.shape[0]):
         for c in range(columns.shape[0]):
             chosen[f, c] = weights[f, columns[c]]
-    return np.dot(chosen, (A * A).T)
+    return np.dot(chosen, A * A)
 
 
 @njit(nogil=True, cache=True)
@@ -141,23 +141,20 @@ def _bar(norms: Any, barred: Any, looseness: float, floor: float, heights: Any, 
 
 
 @njit(nogil=True, cache=True)
-def _band_products(
-    A: Any, chosen: Any, weighted: bool, tests: Any, test_starts: Any, top: int, left: Any, G: Any
+def _gather(
+    A: Any, chosen: Any, weighted: bool, tests: Any, test_starts: Any, top: int, tall: int, left: Any
 ) -> None:
-    """The products of test rows from ``top`` on, weighted by their folds, with all rows; into the first rows of G."""
-    tall, width = left.shape
+    """The test rows from ``top`` on, as many as are ``tall``, weighted by their folds, into ``left`` (rows, k)."""
     f = np.searchsorted(test_starts, top, side="right") - 1
     for t in range(tall):
         i = tests[top + t]
+        for c in range(left.shape[1]):
+            left[t, c] = A[c, i]
         if weighted:
             while top + t >= test_starts[f + 1]:
                 f += 1
-            for c in range(width):
-                left[t, c] = A[i, c] * chosen[f, c]
-        else:
-            for c in range(width):
-                left[t, c] = A[i, c]
-    np.dot(left, A.T, G[: tall * A.shape[0]].reshape(tall, A.shape[0]))
+            for c in range(left.shape[1]):
+                left[t, c] *= chosen[f, c]
 
 
 @njit(nogil=True, cache=True)
@@ -218,8 +215,7 @@ def votes(
     columns: Any,
     starts: Any,
     X: Any,
-    center: Any,
-    factor: Any,
+    Z: Any,
     units: Any,
     weights: Any,
     mode: int,
@@ -245,8 +241,7 @@ def votes(
         neighbors(
             columns[starts[p] : starts[p + 1]],
             X,
-            center,
-            factor,
+            Z,
             units[p],
             weights,
             mode,

@@ -13,9 +13,10 @@ from numba import types
 from numba.core import cgutils as untyped_cgutils
 from numba.extending import intrinsic as numba_intrinsic
 
-__all__ = ["WIDTH", "bound_row", "count_no_larger", "hits_from", "least_of_rank", "lowest_bit", "transpose_block"]
+__all__ = ["ROWS", "WIDTH", "multiply_rows", "bound_row", "count_no_larger", "hits_from", "least_of_rank", "lowest_bit", "transpose_block"]
 
 WIDTH = 16
+ROWS = 4
 intrinsic: Any = numba_intrinsic
 cgutils: Any = untyped_cgutils
 _INDEX = ir.IntType(64)
@@ -69,6 +70,40 @@ def _no_larger(builder: Any, keys: _Blocks, length: Any, mine: Any) -> Any:
 
 def _places(places: list[int]) -> Any:
     return ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def multiply_rows(
+    context: Any, left: Any, row: Any, width: Any, right: Any, begin: Any, length: Any, target: Any, place: Any
+) -> Any:
+    """`ROWS` rows of a product, columns from ``begin`` to ``length``, into the target from ``place`` on.
+
+    The left side is (rows, width), the right one (width, length), the target (rows, length), all of them flat.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args
+        left, right, target = (_Blocks(context, builder, kinds[a], arguments[a]) for a in (0, 3, 6))
+        _, row, width, _, begin, length, _, place = arguments
+        numbers = [ir.Constant(_INDEX, r) for r in range(ROWS)]
+        sums = [cgutils.alloca_once(builder, left.block) for _ in numbers]
+        origins = [builder.mul(builder.add(row, number), width) for number in numbers]
+        goals = [builder.add(place, builder.mul(number, length)) for number in numbers]
+        with cgutils.for_range_slice(builder, begin, length, _STEP) as (start, _):
+            for total in sums:
+                builder.store(ir.Constant(left.block, [0.0] * WIDTH), total)
+            with cgutils.for_range(builder, width, intp=_INDEX) as loop:
+                block = right.load(builder.add(builder.mul(loop.index, length), start))
+                for origin, total in zip(origins, sums, strict=True):
+                    number = left.load_one(builder.add(origin, loop.index))
+                    term = builder.fmul(_everywhere(builder, number, left.block), block, flags=("contract",))
+                    builder.store(builder.fadd(builder.load(total), term, flags=("contract",)), total)
+            for goal, total in zip(goals, sums, strict=True):
+                target.store(builder.add(goal, start), builder.load(total))
+        return context.get_dummy_value()
+
+    index = types.int64
+    return types.void(left, index, index, right, index, index, target, index), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]

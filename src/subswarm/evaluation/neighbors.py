@@ -52,6 +52,11 @@ class NeighborFinder:
     _compared_before: float | None = None
     _precision_is_settled: bool = False
 
+    def __post_init__(self) -> None:
+        layout = self.layout
+        with np.errstate(all="ignore"):
+            self._filter = np.ascontiguousarray(((layout.X - layout.center) * layout.factor).T)
+
     def votes(self, masks: Masks, labels: NDArray[np.int64], n_classes: int) -> NDArray[np.int16]:
         """The most frequent label among the neighbours, (P, all test rows); the lowest where several are."""
         codes = np.empty((len(masks), len(self.layout.tests)), dtype=np.int16)
@@ -81,7 +86,7 @@ class NeighborFinder:
         layout, kernels = self.layout, _kernels()
         columns, starts = column_lists(masks)
         sizes = np.diff(starts)
-        filtered = (columns, starts, layout.X, layout.center, layout.factor, _units(layout.largest, masks))
+        filtered = (columns, starts, layout.X, self._filter, _units(layout.largest, masks))
 
         def work(first: int, last: int) -> None:
             scratch = self._pool.pop() if self._pool else self._scratch()
@@ -133,7 +138,7 @@ class NeighborFinder:
             return scratch.nearest, scratch.distances
         k = len(columns)
         precision = self.precision if k > _NARROW else np.float64
-        filtered = (columns, layout.X, layout.center, layout.factor, _unit(layout.largest[columns].max()))
+        filtered = (columns, layout.X, self._filter, _unit(layout.largest[columns].max()))
         held = (self._columns(k, precision), self._products(scratch, precision))
         results = (scratch.nearest, scratch.distances, counts)
         kernels.neighbors(*filtered, layout.weights, *self._folds(), *_rounding(precision), True, *held, *results)
