@@ -1,6 +1,6 @@
 """Nearest neighbours of a swarm, compiled: a product as a filter, the doubtful pairs settled in double precision.
 
-Distances come from one matrix product (float32 or float64) on centred columns. Its rounding error is bounded by
+Distances come from a matrix product (float32 or float64) on centred columns. Its rounding error is bounded by
 ``looseness * (|x|² + |y|²) + floor``, so a list of the smallest *lower* bounds holds the k nearest rows. Where the
 bounds leave more than k candidates, these are compared by their distance in difference form (double precision, columns
 in order) and, where that is equal, by their row number: that is what "nearest" means here.
@@ -15,12 +15,22 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from subswarm.evaluation.knn_products import BAND, all_products, band_products, compact, in_blocks, squared_norms
+from subswarm.evaluation.knn_products import (
+    all_products,
+    band_products,
+    compact,
+    gather,
+    in_blocks,
+    squared_norms,
+    weighted_norms,
+)
 from subswarm.evaluation.knn_selection import WORD, insert, lane_count, scaled, settle, shortlist
 
-__all__ = ["city_block_neighbors", "in_blocks", "neighbors", "votes"]
+__all__ = ["city_block_neighbors", "neighbors", "votes"]
 
-_WIDE = 24
+_BAND = 64
+"""Rows of a band of products, a multiple of the width of a block."""
+_WIDE = 14
 """Columns from which computing each pair of rows once saves more than copying the other half costs."""
 
 
@@ -48,21 +58,28 @@ def neighbors(
 ) -> None:
     """The nearest training rows of each fold's test rows, into ``nearest`` (all test rows, k).
 
-    Where ``ordered``, they are sorted, and ``distances`` are theirs (squared). Z (n, N) are the filter's columns, and ``weights``
+    Where ``ordered``, they are sorted, and ``distances`` are theirs (squared). Z (blocks, n, width of a block) are the filter's columns, and ``weights``
     (F, n) multiply their squared differences, unless the mode is 0: then they are all 1, and each pair of rows may be
-    computed once, where G (flat scratch, as ``buffer``) has room for all products rather than a band of rows.
-    ``barred`` (F, N) is 1 for rows that are not in a fold's training set. ``counts`` learns how many rows were in doubt
-    and how many distances were computed for them.
+    computed once, where G (flat scratch, as ``buffer``, twice the columns) has room for all products rather than a band of rows.
+    ``barred`` (F, N) is 1 for rows that are not in a fold's training set. ``counts`` learns what `settle` did.
     """
     N, T, width, k = X.shape[0], tests.shape[0], columns.shape[0], nearest.shape[1]
     rows_held = in_blocks(N)
     weighted = mode != 0
     looseness = ((2 * width + 40) if weighted else (width + 32)) * half_ulp
     floor = (width + 8) * underflow
-    A = buffer[: width * rows_held].reshape(width, rows_held)
+    A = buffer[: rows_held * width].reshape(Z.shape[0], width, Z.shape[2])
+    scratch = buffer[rows_held * width : 2 * rows_held * width]
     compact(Z, columns, unit, A)
-    chosen = np.empty((weights.shape[0] if weighted else 1, width), dtype=A.dtype)
-    norms = _norms(A, columns, weights, weighted, chosen)
+    chosen = np.zeros((in_blocks(weights.shape[0]) if weighted else 1, width), dtype=A.dtype)
+    norms = np.empty((chosen.shape[0], rows_held), dtype=A.dtype)
+    if weighted:
+        for f in range(weights.shape[0]):
+            for c in range(width):
+                chosen[f, c] = weights[f, columns[c]]
+        weighted_norms(A, chosen, scratch.reshape(A.shape), norms)
+    else:
+        squared_norms(A, norms[0])
     heights = np.empty(rows_held, dtype=A.dtype)
     widths = np.empty(N)
     bounds = np.full((N + WORD - 1) // WORD * WORD, np.inf, dtype=A.dtype)
@@ -74,10 +91,10 @@ def neighbors(
     rows = np.empty(bounds.shape[0], dtype=np.int64)
     found = np.empty(k)
     whole = not weighted and G.shape[0] >= rows_held * rows_held and (width >= _WIDE or T > N)
-    band = T if whole else min(BAND, T, G.shape[0] // rows_held)
-    left = np.zeros((0 if whole else in_blocks(band), width), dtype=A.dtype)
+    band = T if whole else min(_BAND, G.shape[0] // rows_held)
+    left = scratch[: (rows_held if whole else band) * width].reshape(-1, width)
     if whole:
-        all_products(A, G)
+        all_products(A, left, G)
     f = -1
     for top in range(0, T, band):
         tall = min(band, T - top)
@@ -96,8 +113,7 @@ def neighbors(
                 for s in range(k):
                     nearest[t, s] = kept[s]
                 continue
-            counts[0] += 1
-            counts[1] += settle(
+            settle(
                 i,
                 listed,
                 widths,
@@ -113,22 +129,10 @@ def neighbors(
                 f,
                 found,
                 nearest[t],
+                counts,
             )
             if ordered:
                 distances[t] = found
-
-
-@njit(nogil=True, cache=True)
-def _norms(A: Any, columns: Any, weights: Any, weighted: bool, chosen: Any) -> Any:
-    """The weighted sums of squares of all rows, (folds, rows); ``chosen`` becomes the weights of the columns."""
-    if not weighted:
-        norms = np.empty((1, A.shape[1]), dtype=A.dtype)
-        squared_norms(A, norms[0])
-        return norms
-    for f in range(chosen.shape[0]):
-        for c in range(columns.shape[0]):
-            chosen[f, c] = weights[f, columns[c]]
-    return np.dot(chosen, A * A)
 
 
 @njit(nogil=True, cache=True)
@@ -141,15 +145,11 @@ def _bar(norms: Any, barred: Any, looseness: float, floor: float, heights: Any, 
 
 
 @njit(nogil=True, cache=True)
-def _gather(
-    A: Any, chosen: Any, weighted: bool, tests: Any, test_starts: Any, top: int, tall: int, left: Any
-) -> None:
+def _gather(A: Any, chosen: Any, weighted: bool, tests: Any, test_starts: Any, top: int, tall: int, left: Any) -> None:
     """The test rows from ``top`` on, as many as are ``tall``, weighted by their folds, into ``left`` (rows, k)."""
     f = np.searchsorted(test_starts, top, side="right") - 1
     for t in range(tall):
-        i = tests[top + t]
-        for c in range(left.shape[1]):
-            left[t, c] = A[c, i]
+        gather(A, tests[top + t], t, left)
         if weighted:
             while top + t >= test_starts[f + 1]:
                 f += 1

@@ -1,7 +1,7 @@
-"""The matrix products of the neighbour kernels, compiled: selected columns one after the other, rows in whole blocks.
+"""The matrix products of the neighbour kernels, compiled; for products of this kind they are quicker than BLAS.
 
-BLAS is for tables that do not fit the cache; up to there a plain kernel is quicker, and can leave out what is not
-wanted. Imported only where numba is installed.
+The right side of a product is held as (blocks of rows, k columns, `WIDTH` rows), the left side as (rows, k columns).
+Imported only where numba is installed.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from numba import njit
 
 from subswarm.evaluation.knn_vectors import ROWS, WIDTH, multiply_rows, transpose_block
 
-__all__ = ["BAND", "all_products", "band_products", "compact", "in_blocks", "squared_norms"]
+__all__ = ["all_products", "band_products", "compact", "gather", "in_blocks", "squared_norms", "weighted_norms"]
 
-BAND = 128
-"""Rows of one product, a multiple of `WIDTH`."""
-_CACHED = 1 << 19
-"""Bytes of selected columns up to which they are taken to stay in the cache."""
+_PANEL = 1 << 18
+"""Bytes of the right side that are multiplied with all rows of the left one before the next: half a cache at most."""
 
 
 @njit(nogil=True, cache=True)
@@ -29,69 +27,73 @@ def in_blocks(count: int) -> int:
 
 @njit(nogil=True, cache=True)
 def compact(Z: Any, columns: Any, unit: float, A: Any) -> None:
-    """The selected columns of the filter's (n, N), scaled, into A (k, rows in blocks); rows to spare are 0."""
-    N = Z.shape[1]
-    for c in range(columns.shape[0]):
-        j = columns[c]
-        for i in range(N):
-            A[c, i] = Z[j, i] * unit
-        for i in range(N, A.shape[1]):
-            A[c, i] = 0.0
+    """The selected columns of the filter's (blocks, n, `WIDTH`), scaled, into A (blocks, k, `WIDTH`)."""
+    for b in range(A.shape[0]):
+        for c in range(columns.shape[0]):
+            j = columns[c]
+            for s in range(WIDTH):
+                A[b, c, s] = Z[b, j, s] * unit
 
 
 @njit(nogil=True, cache=True)
 def squared_norms(A: Any, norms: Any) -> None:
-    """Sums of squares over the columns A (k, rows)."""
-    norms[:] = 0.0
-    for c in range(A.shape[0]):
-        for i in range(A.shape[1]):
-            norms[i] += A[c, i] * A[c, i]
+    """Sums of A's squares over the columns, for each row."""
+    for b in range(A.shape[0]):
+        total = norms[b * WIDTH : (b + 1) * WIDTH]
+        total[:] = 0.0
+        for c in range(A.shape[1]):
+            for s in range(WIDTH):
+                total[s] += A[b, c, s] * A[b, c, s]
+
+
+@njit(nogil=True, cache=True)
+def weighted_norms(A: Any, chosen: Any, squares: Any, norms: Any) -> None:
+    """The same with each of the weights ``chosen`` (multiple of `ROWS`, k), into norms (as many, rows)."""
+    for b in range(A.shape[0]):
+        for c in range(A.shape[1]):
+            for s in range(WIDTH):
+                squares[b, c, s] = A[b, c, s] * A[b, c, s]
+    band_products(chosen, squares, norms.reshape(-1))
+
+
+@njit(nogil=True, cache=True)
+def gather(A: Any, i: int, t: int, left: Any) -> None:
+    """Row i of a right side as row t of a left side."""
+    b, s = i // WIDTH, i % WIDTH
+    for c in range(left.shape[1]):
+        left[t, c] = A[b, c, s]
 
 
 @njit(nogil=True, cache=True)
 def band_products(left: Any, A: Any, G: Any) -> None:
-    """Rows (multiple of `ROWS`, k) times A (k, rows), into the first rows of G (flat)."""
+    """Rows (multiple of `ROWS`, k) times A, into the first rows of G (flat)."""
     tall, width = left.shape
-    N = A.shape[1]
-    if A.size * A.itemsize > _CACHED:
-        np.dot(left, A, G[: tall * N].reshape(tall, N))
-        return
+    blocks, N = A.shape[0], A.shape[0] * WIDTH
     flat, right = left.reshape(-1), A.reshape(-1)
-    for t in range(0, tall, ROWS):
-        multiply_rows(flat, t, width, right, 0, N, G, t * N)
+    step = _panel(A)
+    for begin in range(0, blocks, step):
+        for t in range(0, tall, ROWS):
+            multiply_rows(flat, t, width, right, begin, min(begin + step, blocks), G, t * N, N)
 
 
 @njit(nogil=True, cache=True)
-def all_products(A: Any, G: Any) -> None:
-    """The products of all rows of A (k, rows) with each other into G (flat), each pair once, then mirrored."""
-    if A.size * A.itemsize > _CACHED:
-        _all_products_by_blas(A, G)
-        return
-    width, N = A.shape
-    left, right = np.empty((WIDTH, width), dtype=A.dtype), A.reshape(-1)
-    flat = left.reshape(-1)
-    for top in range(0, N, WIDTH):
-        for c in range(width):
-            for t in range(WIDTH):
-                left[t, c] = A[c, top + t]
-        for t in range(0, WIDTH, ROWS):
-            multiply_rows(flat, t, width, right, top, N, G, (top + t) * N)
-        for s in range(top + WIDTH, N, WIDTH):
-            transpose_block(G, top * N + s, N, G, s * N + top, N)
+def all_products(A: Any, left: Any, G: Any) -> None:
+    """The products of all rows of A with each other into G (flat), each pair once, then mirrored; left is scratch."""
+    blocks, width, N = A.shape[0], A.shape[1], A.shape[0] * WIDTH
+    flat, right = left.reshape(-1), A.reshape(-1)
+    for i in range(N):
+        gather(A, i, i, left)
+    step = _panel(A)
+    for begin in range(0, blocks, step):
+        end = min(begin + step, blocks)
+        for t in range(0, end * WIDTH, ROWS):
+            multiply_rows(flat, t, width, right, max(begin, t // WIDTH), end, G, t * N, N)
+        for b in range(begin, end):
+            for s in range(b):
+                transpose_block(G, (s * N + b) * WIDTH, N, G, (b * N + s) * WIDTH, N)
 
 
 @njit(nogil=True, cache=True)
-def _all_products_by_blas(A: Any, G: Any) -> None:
-    N = A.shape[1]
-    across = np.ascontiguousarray(A.T)
-    buffer = np.empty(min(BAND, N) * N, dtype=A.dtype)
-    for top in range(0, N, BAND):
-        tall, wide = min(BAND, N - top), N - top
-        tile = buffer[: tall * wide]
-        np.dot(across[top : top + tall], across[top:].T, tile.reshape(tall, wide))
-        for t in range(tall):
-            start = (top + t) * N + top
-            G[start : start + wide] = tile[t * wide : (t + 1) * wide]
-        for s in range(tall, wide, WIDTH):
-            for t in range(0, tall, WIDTH):
-                transpose_block(tile, t * wide + s, wide, G, (top + s) * N + top + t, N)
+def _panel(A: Any) -> int:
+    """How many blocks of rows make up a panel."""
+    return max(1, _PANEL // (A.shape[1] * WIDTH * A.itemsize))

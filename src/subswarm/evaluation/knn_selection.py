@@ -17,6 +17,8 @@ __all__ = ["WORD", "insert", "lane_count", "scaled", "settle", "shortlist"]
 WORD = 4 * WIDTH
 """Bounds that are compared at a time."""
 _ONE = np.uint64(1)
+_TIE = 1e-9
+"""Relative difference of two distances that no precision of the filter tells apart."""
 
 
 @njit(nogil=True, cache=True)
@@ -30,14 +32,26 @@ def scaled(x: float, mode: int, a: float, b: float) -> float:
 
 
 @njit(nogil=True, cache=True)
-def _distance(X: Any, i: int, j: int, columns: Any, mode: int, shifts: Any, scales: Any, f: int) -> float:
-    """The squared distance of two rows in difference form, columns in order."""
-    total = 0.0
+def _four_distances(
+    X: Any, i: int, rows: Any, start: int, end: int, columns: Any, mode: int, shifts: Any, scales: Any, f: int
+) -> tuple[float, float, float, float]:
+    """Squared distances of row i and four others in difference form, columns in order; four sums run side by side."""
+    last = end - 1
+    j, k = rows[start], rows[min(start + 1, last)]
+    m, n = rows[min(start + 2, last)], rows[min(start + 3, last)]
+    to_j = to_k = to_m = to_n = 0.0
     for c in columns:
         a, b = shifts[f, c], scales[f, c]
-        gap = scaled(X[i, c], mode, a, b) - scaled(X[j, c], mode, a, b)
-        total += gap * gap
-    return total
+        own = scaled(X[i, c], mode, a, b)
+        gap = own - scaled(X[j, c], mode, a, b)
+        to_j += gap * gap
+        gap = own - scaled(X[k, c], mode, a, b)
+        to_k += gap * gap
+        gap = own - scaled(X[m, c], mode, a, b)
+        to_m += gap * gap
+        gap = own - scaled(X[n, c], mode, a, b)
+        to_n += gap * gap
+    return to_j, to_k, to_m, to_n
 
 
 @njit(nogil=True, cache=True)
@@ -141,10 +155,12 @@ def settle(
     f: int,
     distances: Any,
     nearest: Any,
-) -> int:
+    counts: Any,
+) -> None:
     """The k nearest rows of row i in fold f, from a shortlist ``rows[:found]``, into ``nearest`` and ``distances``.
 
-    All rows whose lower bound is no higher than the k-th upper bound are compared; returns how many that were.
+    All rows whose lower bound is no higher than the k-th upper bound are compared. ``counts`` learns of one row in
+    doubt, of how many rows were compared, and of how many but for rounding: those of rows whose neighbours do not tie.
     """
     k = nearest.shape[0]
     distances[:] = np.inf
@@ -158,8 +174,15 @@ def settle(
     compared = _collect(bounds, min(np.nextafter(minima[0], minima.dtype.type(np.inf)), highest), rows)
     distances[:] = np.inf
     nearest[:] = X.shape[0]
-    for s in range(compared):
-        distance = _distance(X, i, rows[s], columns, mode, shifts, scales, f)
-        if distance < distances[k - 1]:
-            insert(distances, nearest, distance, rows[s])
-    return compared
+    following = np.inf
+    for start in range(0, compared, 4):
+        four = _four_distances(X, i, rows, start, compared, columns, mode, shifts, scales, f)
+        for s in range(start, min(start + 4, compared)):
+            distance = four[s - start]
+            following = min(following, max(distance, distances[k - 1]))
+            if distance < distances[k - 1]:
+                insert(distances, nearest, distance, rows[s])
+    counts[0] += 1
+    counts[1] += compared
+    if following > distances[k - 1] * (1.0 + _TIE):
+        counts[2] += compared

@@ -13,7 +13,17 @@ from numba import types
 from numba.core import cgutils as untyped_cgutils
 from numba.extending import intrinsic as numba_intrinsic
 
-__all__ = ["ROWS", "WIDTH", "multiply_rows", "bound_row", "count_no_larger", "hits_from", "least_of_rank", "lowest_bit", "transpose_block"]
+__all__ = [
+    "ROWS",
+    "WIDTH",
+    "multiply_rows",
+    "bound_row",
+    "count_no_larger",
+    "hits_from",
+    "least_of_rank",
+    "lowest_bit",
+    "transpose_block",
+]
 
 WIDTH = 16
 ROWS = 4
@@ -74,36 +84,47 @@ def _places(places: list[int]) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def multiply_rows(
-    context: Any, left: Any, row: Any, width: Any, right: Any, begin: Any, length: Any, target: Any, place: Any
+    context: Any,
+    left: Any,
+    row: Any,
+    width: Any,
+    right: Any,
+    begin: Any,
+    end: Any,
+    target: Any,
+    place: Any,
+    stride: Any,
 ) -> Any:
-    """`ROWS` rows of a product, columns from ``begin`` to ``length``, into the target from ``place`` on.
+    """`ROWS` rows of the left side (rows, width), from ``row`` on, times blocks ``begin`` to ``end`` of the right one.
 
-    The left side is (rows, width), the right one (width, length), the target (rows, length), all of them flat.
+    The right side is (blocks, width, `WIDTH`); its products go to the target's rows, ``stride`` apart, the first of
+    which begins at ``place``. All of them are flat.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kinds = signature.args
         left, right, target = (_Blocks(context, builder, kinds[a], arguments[a]) for a in (0, 3, 6))
-        _, row, width, _, begin, length, _, place = arguments
+        _, row, width, _, begin, end, _, place, stride = arguments
         numbers = [ir.Constant(_INDEX, r) for r in range(ROWS)]
         sums = [cgutils.alloca_once(builder, left.block) for _ in numbers]
         origins = [builder.mul(builder.add(row, number), width) for number in numbers]
-        goals = [builder.add(place, builder.mul(number, length)) for number in numbers]
-        with cgutils.for_range_slice(builder, begin, length, _STEP) as (start, _):
+        goals = [builder.add(place, builder.mul(number, stride)) for number in numbers]
+        with cgutils.for_range_slice(builder, begin, end, ir.Constant(_INDEX, 1)) as (block, _):
+            start = builder.mul(builder.mul(block, width), _STEP)
             for total in sums:
                 builder.store(ir.Constant(left.block, [0.0] * WIDTH), total)
             with cgutils.for_range(builder, width, intp=_INDEX) as loop:
-                block = right.load(builder.add(builder.mul(loop.index, length), start))
+                factors = right.load(builder.add(start, builder.mul(loop.index, _STEP)))
                 for origin, total in zip(origins, sums, strict=True):
                     number = left.load_one(builder.add(origin, loop.index))
-                    term = builder.fmul(_everywhere(builder, number, left.block), block, flags=("contract",))
+                    term = builder.fmul(_everywhere(builder, number, left.block), factors, flags=("contract",))
                     builder.store(builder.fadd(builder.load(total), term, flags=("contract",)), total)
             for goal, total in zip(goals, sums, strict=True):
-                target.store(builder.add(goal, start), builder.load(total))
+                target.store(builder.add(goal, builder.mul(block, _STEP)), builder.load(total))
         return context.get_dummy_value()
 
     index = types.int64
-    return types.void(left, index, index, right, index, index, target, index), generate
+    return types.void(left, index, index, right, index, index, target, index, index), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]

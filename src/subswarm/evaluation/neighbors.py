@@ -18,21 +18,24 @@ __all__ = ["NeighborFinder"]
 
 _CACHE = 32 << 20
 """Bytes of products (as doubles) up to which all pairs are held, each computed once, rather than a band of rows."""
-_FEW = 128
-"""Rows in a band."""
+_FEW = 64
+"""Rows in a band, a multiple of a block."""
+_BLOCK = 16
+"""Rows that the kernels work on at a time."""
 _NARROW = 6
 """Columns up to which the filter works in doubles: rows are close together there, and the product costs little."""
 _ROW_SECONDS, _PAIR_SECONDS, _WORTH_THREADS = 5e-7, 2e-11, 5e-4
 """Rough costs of selecting a row's neighbours and of one product; seconds of work from which starting threads pays."""
-_MANY = 2.0
-"""Distances computed for each test row from which another precision of the filter is tried."""
+_MANY = 1 / 64
+"""Share of all rows that each test row is compared with, for rounding alone, from which doubles pay as a filter."""
 
 
 @dataclass(eq=False)
 class _Scratch:
     """What one thread works in."""
 
-    products: NDArray[np.float64]
+    columns: FloatArray
+    products: FloatArray
     nearest: NDArray[np.int64]
     distances: FloatArray
 
@@ -49,13 +52,14 @@ class NeighborFinder:
     precision: Any = np.float32
     rechecked: tuple[int, int] = (0, 0)
     _pool: list[_Scratch] = field(default_factory=list, repr=False)
-    _compared_before: float | None = None
-    _precision_is_settled: bool = False
 
     def __post_init__(self) -> None:
-        layout = self.layout
+        layout, N = self.layout, self._rows_held()
         with np.errstate(all="ignore"):
-            self._filter = np.ascontiguousarray(((layout.X - layout.center) * layout.factor).T)
+            columns = (layout.X - layout.center) * layout.factor
+        spare = np.zeros((N - len(columns), columns.shape[1]))
+        blocks = np.concatenate([columns, spare]).reshape(-1, _BLOCK, columns.shape[1])
+        self._filter = np.ascontiguousarray(blocks.transpose(0, 2, 1))
 
     def votes(self, masks: Masks, labels: NDArray[np.int64], n_classes: int) -> NDArray[np.int16]:
         """The most frequent label among the neighbours, (P, all test rows); the lowest where several are."""
@@ -64,7 +68,7 @@ class NeighborFinder:
         if _kernels() is None or self.city_block:
             self._vote_one_by_one(masks, labels, n_classes, codes)
             return codes
-        counts = np.zeros((len(masks), 2), dtype=np.int64)
+        counts = np.zeros((len(masks), 3), dtype=np.int64)
         for chosen, precision in ((sizes <= _NARROW, np.float64), (sizes > _NARROW, self.precision)):
             rows = np.flatnonzero(chosen)
             if len(rows):
@@ -85,12 +89,11 @@ class NeighborFinder:
     ) -> None:
         layout, kernels = self.layout, _kernels()
         columns, starts = column_lists(masks)
-        sizes = np.diff(starts)
         filtered = (columns, starts, layout.X, self._filter, _units(layout.largest, masks))
 
         def work(first: int, last: int) -> None:
             scratch = self._pool.pop() if self._pool else self._scratch()
-            held = (self._columns(sizes[first:last].max(), precision), self._products(scratch, precision))
+            held = (scratch.columns.view(precision), scratch.products.view(precision))
             answers = (scratch.nearest, labels, n_classes, codes, counts)
             kernels.votes(
                 first, last, *filtered, layout.weights, *self._folds(), *_rounding(precision), *held, *answers
@@ -99,13 +102,13 @@ class NeighborFinder:
 
         N, T = len(layout.X), len(layout.tests)
         seconds = len(masks) * T * (_ROW_SECONDS + N * columns.size / len(masks) * _PAIR_SECONDS)
-        spread(work, len(masks), self._affordable_threads() if seconds > _WORTH_THREADS else 1, blas=True)
+        spread(work, len(masks), self._affordable_threads() if seconds > _WORTH_THREADS else 1)
 
     def _vote_one_by_one(
         self, masks: Masks, labels: NDArray[np.int64], n_classes: int, codes: NDArray[np.int16]
     ) -> None:
         def work(first: int, last: int) -> None:
-            scratch, unused = self._scratch(), np.zeros(2, dtype=np.int64)
+            scratch, unused = self._scratch(), np.zeros(3, dtype=np.int64)
             for p in range(first, last):
                 nearest, _ = self._find(np.flatnonzero(masks[p]), scratch, unused)
                 codes[p] = (labels[nearest][:, :, None] == np.arange(n_classes)).sum(axis=1).argmax(axis=1)
@@ -115,7 +118,7 @@ class NeighborFinder:
     def in_order(self, columns: IntArray) -> tuple[NDArray[np.int64], FloatArray]:
         """The neighbours of all test rows, nearest first, and their distances (squared, or city-block)."""
         result: list[tuple[NDArray[np.int64], FloatArray]] = []
-        counts = np.zeros((1, 2), dtype=np.int64)
+        counts = np.zeros((1, 3), dtype=np.int64)
 
         def work(first: int, last: int) -> None:
             scratch = self._pool.pop() if self._pool else self._scratch()
@@ -123,7 +126,7 @@ class NeighborFinder:
             result.append((nearest.copy(), distances.copy()))
             self._pool.append(scratch)
 
-        spread(work, 1, 1, blas=not self.city_block)
+        spread(work, 1, 1)
         self._learn(np.array([len(columns)]), counts)
         return result[0]
 
@@ -139,7 +142,7 @@ class NeighborFinder:
         k = len(columns)
         precision = self.precision if k > _NARROW else np.float64
         filtered = (columns, layout.X, self._filter, _unit(layout.largest[columns].max()))
-        held = (self._columns(k, precision), self._products(scratch, precision))
+        held = (scratch.columns.view(precision), scratch.products.view(precision))
         results = (scratch.nearest, scratch.distances, counts)
         kernels.neighbors(*filtered, layout.weights, *self._folds(), *_rounding(precision), True, *held, *results)
         return scratch.nearest, scratch.distances
@@ -148,20 +151,14 @@ class NeighborFinder:
         layout = self.layout
         return layout.mode, layout.shifts, layout.scales, layout.tests, layout.test_starts, layout.barred
 
-    def _columns(self, width: int, precision: Any) -> NDArray[Any]:
-        return np.empty(self._rows_held() * width, dtype=precision)
-
-    def _products(self, scratch: _Scratch, precision: Any) -> NDArray[Any]:
-        return np.asarray(scratch.products.view(precision)[: self._band() * self._rows_held()])
-
     def _rows_held(self) -> int:
         """How many rows the kernels' tables have: all of them, in whole blocks."""
-        kernels = _kernels()
-        return len(self.layout.X) if kernels is None else int(kernels.in_blocks(len(self.layout.X)))
+        return -(-len(self.layout.X) // _BLOCK) * _BLOCK
 
     def _scratch(self) -> _Scratch:
         T = len(self.layout.tests)
         return _Scratch(
+            columns=np.empty(2 * self._rows_held() * self.layout.X.shape[1]),
             products=np.empty(self._band() * self._rows_held()),
             nearest=np.empty((T, self.n_neighbors), dtype=np.int64),
             distances=np.empty((T, self.n_neighbors)),
@@ -179,18 +176,12 @@ class NeighborFinder:
         return int(max(1, min(self.threads, self.max_bytes // each)))
 
     def _learn(self, sizes: IntArray, counts: NDArray[np.int64]) -> None:
-        """Keep the tally, and change the filter's precision where it settles too few rows and the other does better."""
-        doubtful, compared = counts.sum(axis=0).tolist()
+        """Keep the tally, and filter in doubles from now on where rounding in float32 costs more than they do."""
+        doubtful, compared, _ = counts.sum(axis=0).tolist()
         self.rechecked = (self.rechecked[0] + doubtful, self.rechecked[1] + compared)
         wide = sizes > _NARROW
-        if self._precision_is_settled or not wide.any():
-            return
-        share = counts[wide, 1].mean() / len(self.layout.tests)
-        if self._compared_before is not None:
-            self._precision_is_settled = True
-            self.precision = np.float64 if share < self._compared_before / 2 else np.float32
-        elif share > _MANY:
-            self._compared_before, self.precision = share, np.float64
+        if wide.any() and counts[wide, 2].mean() > _MANY * len(self.layout.X) * len(self.layout.tests):
+            self.precision = np.float64
 
 
 def _rounding(precision: Any) -> tuple[float, float]:
