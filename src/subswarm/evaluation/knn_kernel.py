@@ -58,10 +58,11 @@ def neighbors(
 ) -> None:
     """The nearest training rows of each fold's test rows, into ``nearest`` (all test rows, k).
 
-    Where ``ordered``, they are sorted, and ``distances`` are theirs (squared). Z (blocks, n, width of a block) are the filter's columns, and ``weights``
-    (F, n) multiply their squared differences, unless the mode is 0: then they are all 1, and each pair of rows may be
-    computed once, where G (flat scratch, as ``buffer``, twice the columns) has room for all products rather than a band of rows.
-    ``barred`` (F, N) is 1 for rows that are not in a fold's training set. ``counts`` learns what `settle` did.
+    Where ``ordered``, they are sorted, and ``distances`` are theirs (squared). Z (blocks, n, rows of a block) are the
+    filter's columns, and ``weights`` (F, n) multiply their squared differences, unless the mode is 0: then they are all
+    1, and each pair of rows may be computed once, where G has room for all products rather than a band of rows. G and
+    ``buffer`` (twice the selected columns) are flat scratch. ``barred`` (F, N) is 1 for rows that are not in a fold's
+    training set. ``counts`` learns what `settle` did.
     """
     N, T, width, k = X.shape[0], tests.shape[0], columns.shape[0], nearest.shape[1]
     rows_held = in_blocks(N)

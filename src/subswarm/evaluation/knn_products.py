@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import njit
 
 from subswarm.evaluation.knn_vectors import ROWS, WIDTH, multiply_rows, transpose_block
@@ -96,4 +95,4 @@ def all_products(A: Any, left: Any, G: Any) -> None:
 @njit(nogil=True, cache=True)
 def _panel(A: Any) -> int:
     """How many blocks of rows make up a panel."""
-    return max(1, _PANEL // (A.shape[1] * WIDTH * A.itemsize))
+    return int(max(1, _PANEL // (A.shape[1] * WIDTH * A.itemsize)))

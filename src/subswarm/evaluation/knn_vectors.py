@@ -16,12 +16,12 @@ from numba.extending import intrinsic as numba_intrinsic
 __all__ = [
     "ROWS",
     "WIDTH",
-    "multiply_rows",
     "bound_row",
     "count_no_larger",
     "hits_from",
     "least_of_rank",
     "lowest_bit",
+    "multiply_rows",
     "transpose_block",
 ]
 

@@ -24,10 +24,11 @@ _BLOCK = 16
 """Rows that the kernels work on at a time."""
 _NARROW = 6
 """Columns up to which the filter works in doubles: rows are close together there, and the product costs little."""
-_ROW_SECONDS, _PAIR_SECONDS, _WORTH_THREADS = 5e-7, 2e-11, 5e-4
+_ROW_SECONDS, _PAIR_SECONDS, _WORTH_THREADS = 2e-7, 2e-11, 3e-4
 """Rough costs of selecting a row's neighbours and of one product; seconds of work from which starting threads pays."""
-_MANY = 1 / 64
-"""Share of all rows that each test row is compared with, for rounding alone, from which doubles pay as a filter."""
+_MANY, _MANY_SCALED = 1 / 64, 1 / 256
+"""Share of all rows that each test row is compared with, for rounding alone, from which doubles pay as a filter;
+scaling makes exact distances dearer."""
 
 
 @dataclass(eq=False)
@@ -64,45 +65,42 @@ class NeighborFinder:
     def votes(self, masks: Masks, labels: NDArray[np.int64], n_classes: int) -> NDArray[np.int16]:
         """The most frequent label among the neighbours, (P, all test rows); the lowest where several are."""
         codes = np.empty((len(masks), len(self.layout.tests)), dtype=np.int16)
-        sizes = masks.sum(axis=1)
         if _kernels() is None or self.city_block:
             self._vote_one_by_one(masks, labels, n_classes, codes)
             return codes
-        counts = np.zeros((len(masks), 3), dtype=np.int64)
-        for chosen, precision in ((sizes <= _NARROW, np.float64), (sizes > _NARROW, self.precision)):
-            rows = np.flatnonzero(chosen)
-            if len(rows):
-                part, tally = np.empty((len(rows), codes.shape[1]), dtype=np.int16), counts[rows]
-                self._vote_together(masks[rows], precision, labels, n_classes, part, tally)
-                codes[rows], counts[rows] = part, tally
-        self._learn(sizes, counts)
+        sizes = masks.sum(axis=1)
+        order = np.argsort(sizes > _NARROW, kind="stable")
+        part = np.empty_like(codes)
+        self._vote_together(masks[order], sizes[order], labels, n_classes, part)
+        codes[order] = part
         return codes
 
     def _vote_together(
-        self,
-        masks: Masks,
-        precision: Any,
-        labels: NDArray[np.int64],
-        n_classes: int,
-        codes: NDArray[np.int16],
-        counts: NDArray[np.int64],
+        self, masks: Masks, sizes: IntArray, labels: NDArray[np.int64], n_classes: int, codes: NDArray[np.int16]
     ) -> None:
+        """Fill in the codes of masks of which the narrow ones come first."""
         layout, kernels = self.layout, _kernels()
         columns, starts = column_lists(masks)
         filtered = (columns, starts, layout.X, self._filter, _units(layout.largest, masks))
+        counts = np.zeros((len(masks), 3), dtype=np.int64)
+        narrow = int(np.searchsorted(sizes > _NARROW, True))
+
+        def vote(first: int, last: int, precision: Any, scratch: _Scratch) -> None:
+            if first < last:
+                held = (scratch.columns.view(precision), scratch.products.view(precision), scratch.nearest)
+                folds = (layout.weights, *self._folds(), *_rounding(precision))
+                kernels.votes(first, last, *filtered, *folds, *held, labels, n_classes, codes, counts)
 
         def work(first: int, last: int) -> None:
             scratch = self._pool.pop() if self._pool else self._scratch()
-            held = (scratch.columns.view(precision), scratch.products.view(precision))
-            answers = (scratch.nearest, labels, n_classes, codes, counts)
-            kernels.votes(
-                first, last, *filtered, layout.weights, *self._folds(), *_rounding(precision), *held, *answers
-            )
+            vote(first, min(last, narrow), np.float64, scratch)
+            vote(max(first, narrow), last, self.precision, scratch)
             self._pool.append(scratch)
 
         N, T = len(layout.X), len(layout.tests)
         seconds = len(masks) * T * (_ROW_SECONDS + N * columns.size / len(masks) * _PAIR_SECONDS)
         spread(work, len(masks), self._affordable_threads() if seconds > _WORTH_THREADS else 1)
+        self._learn(sizes, counts)
 
     def _vote_one_by_one(
         self, masks: Masks, labels: NDArray[np.int64], n_classes: int, codes: NDArray[np.int16]
@@ -180,7 +178,8 @@ class NeighborFinder:
         doubtful, compared, _ = counts.sum(axis=0).tolist()
         self.rechecked = (self.rechecked[0] + doubtful, self.rechecked[1] + compared)
         wide = sizes > _NARROW
-        if wide.any() and counts[wide, 2].mean() > _MANY * len(self.layout.X) * len(self.layout.tests):
+        many = (_MANY if self.layout.mode == AS_IS else _MANY_SCALED) * len(self.layout.X) * len(self.layout.tests)
+        if wide.any() and counts[wide, 2].mean() > many:
             self.precision = np.float64
 
 
