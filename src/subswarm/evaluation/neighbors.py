@@ -22,8 +22,6 @@ _FEW = 64
 """Rows in a band, a multiple of a block."""
 _BLOCK = 16
 """Rows that the kernels work on at a time."""
-_NARROW = 6
-"""Columns up to which the filter works in doubles: rows are close together there, and the product costs little."""
 _ROW_SECONDS, _PAIR_SECONDS, _WORTH_THREADS = 2e-7, 2e-11, 3e-4
 """Rough costs of selecting a row's neighbours and of one product; seconds of work from which starting threads pays."""
 _MANY, _MANY_SCALED = 1 / 64, 1 / 256
@@ -67,40 +65,27 @@ class NeighborFinder:
         codes = np.empty((len(masks), len(self.layout.tests)), dtype=np.int16)
         if _kernels() is None or self.city_block:
             self._vote_one_by_one(masks, labels, n_classes, codes)
-            return codes
-        sizes = masks.sum(axis=1)
-        order = np.argsort(sizes > _NARROW, kind="stable")
-        part = np.empty_like(codes)
-        self._vote_together(masks[order], sizes[order], labels, n_classes, part)
-        codes[order] = part
+        else:
+            self._vote_together(masks, labels, n_classes, codes)
         return codes
 
-    def _vote_together(
-        self, masks: Masks, sizes: IntArray, labels: NDArray[np.int64], n_classes: int, codes: NDArray[np.int16]
-    ) -> None:
-        """Fill in the codes of masks of which the narrow ones come first."""
-        layout, kernels = self.layout, _kernels()
+    def _vote_together(self, masks: Masks, labels: NDArray[np.int64], n_classes: int, codes: NDArray[np.int16]) -> None:
+        layout, kernels, precision = self.layout, _kernels(), self.precision
         columns, starts = column_lists(masks)
         filtered = (columns, starts, layout.X, self._filter, _units(layout.largest, masks))
+        folds = (layout.weights, *self._folds(), *_rounding(precision))
         counts = np.zeros((len(masks), 3), dtype=np.int64)
-        narrow = int(np.searchsorted(sizes > _NARROW, True))
-
-        def vote(first: int, last: int, precision: Any, scratch: _Scratch) -> None:
-            if first < last:
-                held = (scratch.columns.view(precision), scratch.products.view(precision), scratch.nearest)
-                folds = (layout.weights, *self._folds(), *_rounding(precision))
-                kernels.votes(first, last, *filtered, *folds, *held, labels, n_classes, codes, counts)
 
         def work(first: int, last: int) -> None:
             scratch = self._pool.pop() if self._pool else self._scratch()
-            vote(first, min(last, narrow), np.float64, scratch)
-            vote(max(first, narrow), last, self.precision, scratch)
+            held = (scratch.columns.view(precision), scratch.products.view(precision), scratch.nearest)
+            kernels.votes(first, last, *filtered, *folds, *held, labels, n_classes, codes, counts)
             self._pool.append(scratch)
 
         N, T = len(layout.X), len(layout.tests)
         seconds = len(masks) * T * (_ROW_SECONDS + N * columns.size / len(masks) * _PAIR_SECONDS)
         spread(work, len(masks), self._affordable_threads() if seconds > _WORTH_THREADS else 1)
-        self._learn(sizes, counts)
+        self._learn(counts)
 
     def _vote_one_by_one(
         self, masks: Masks, labels: NDArray[np.int64], n_classes: int, codes: NDArray[np.int16]
@@ -125,7 +110,7 @@ class NeighborFinder:
             self._pool.append(scratch)
 
         spread(work, 1, 1)
-        self._learn(np.array([len(columns)]), counts)
+        self._learn(counts)
         return result[0]
 
     def _find(
@@ -137,8 +122,7 @@ class NeighborFinder:
         if self.city_block:
             kernels.city_block_neighbors(columns, layout.X, *self._folds(), scratch.nearest, scratch.distances)
             return scratch.nearest, scratch.distances
-        k = len(columns)
-        precision = self.precision if k > _NARROW else np.float64
+        precision = self.precision
         filtered = (columns, layout.X, self._filter, _unit(layout.largest[columns].max()))
         held = (scratch.columns.view(precision), scratch.products.view(precision))
         results = (scratch.nearest, scratch.distances, counts)
@@ -173,13 +157,12 @@ class NeighborFinder:
         each = 8 * N * (2 * n + 8 + _FEW + self._band()) + 16 * len(self.layout.tests) * self.n_neighbors
         return int(max(1, min(self.threads, self.max_bytes // each)))
 
-    def _learn(self, sizes: IntArray, counts: NDArray[np.int64]) -> None:
+    def _learn(self, counts: NDArray[np.int64]) -> None:
         """Keep the tally, and filter in doubles from now on where rounding in float32 costs more than they do."""
-        doubtful, compared, _ = counts.sum(axis=0).tolist()
+        doubtful, compared, needless = counts.sum(axis=0).tolist()
         self.rechecked = (self.rechecked[0] + doubtful, self.rechecked[1] + compared)
-        wide = sizes > _NARROW
         many = (_MANY if self.layout.mode == AS_IS else _MANY_SCALED) * len(self.layout.X) * len(self.layout.tests)
-        if wide.any() and counts[wide, 2].mean() > many:
+        if needless > many * len(counts):
             self.precision = np.float64
 
 
