@@ -79,8 +79,6 @@ def neighbors(
             for c in range(width):
                 chosen[f, c] = weights[f, columns[c]]
         weighted_norms(A, chosen, scratch.reshape(A.shape), norms)
-    else:
-        squared_norms(A, norms[0])
     heights = np.empty(rows_held, dtype=A.dtype)
     widths = np.empty(N)
     bounds = np.full((N + WORD - 1) // WORD * WORD, np.inf, dtype=A.dtype)
@@ -96,6 +94,9 @@ def neighbors(
     left = scratch[: (rows_held if whole else band) * width].reshape(-1, width)
     if whole:
         all_products(A, left, G)
+        norms[0] = G[: rows_held * rows_held : rows_held + 1]
+    elif not weighted:
+        squared_norms(A, norms[0])
     f = -1
     for top in range(0, T, band):
         tall = min(band, T - top)

@@ -130,11 +130,14 @@ def shortlist(
     members = 0
     for s in range(found):
         row, key = rows[s], np.float64(keys[s])
+        upper = key + widths[row]
         inside = ranks[s] <= k
         chosen[members] = row
         members += inside
-        highest = max(highest, key + widths[row] if inside else -np.inf)
-        following = min(following, np.inf if inside else key)
+        upper = upper if inside else -np.inf
+        lower = np.inf if inside else key
+        highest = upper if upper > highest else highest
+        following = lower if lower < following else following
     return found, members == k and highest + own_width < following
 
 
