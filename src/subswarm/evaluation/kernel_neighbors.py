@@ -19,7 +19,9 @@ _ROWS, _LANES, _WARPS, _STAGES = 64, 64, 4, 3
 """Tile of the filter, test rows by training rows; warps and pipeline stages."""
 _WIDEST_SCAN = 2048
 _MANY = 0.5
-"""Share of doubtful rows from which the filter costs more than it saves."""
+"""Share of the work on doubtful rows from which the filter costs more than it saves."""
+_TRIAL = 1024
+"""Subsets tried before that is decided."""
 
 
 class KernelNeighbors:
@@ -38,6 +40,7 @@ class KernelNeighbors:
         device = tensors.filter.device
         self._courier = Courier(torch, device, self._launch, lambda size: size * self._n_folds + 1)
         self.settled, self.asked = 0, 0
+        self._doubt, self._work = 0.0, 0.0
 
     @staticmethod
     def fits(n_neighbors: int) -> bool:
@@ -54,14 +57,14 @@ class KernelNeighbors:
     def right(self, lists: ColumnLists) -> NDArray[np.int32]:
         """How many test rows of each fold are classified rightly, (P, F)."""
         counts = self._courier.counts(lists)
-        self._learn(int(counts[-1]), len(lists))
+        self._learn(int(counts[-1]), lists)
         return counts[: len(lists) * self._n_folds].reshape(len(lists), self._n_folds)
 
     def codes(self, lists: ColumnLists) -> Any:
         """The codes (P, T), on the device."""
         batch = self._courier.sent(lists)
         codes, settled = self._vote(batch)
-        self._learn(int(settled), len(lists))
+        self._learn(int(settled), lists)
         return codes
 
     def _launch(self, batch: Batch, counts: Any) -> None:
@@ -83,11 +86,16 @@ class KernelNeighbors:
         self._settle(batch, codes, work, count)
         return codes, count
 
-    def _learn(self, settled: int, subsets: int) -> None:
-        """Keep the tally, and leave the filter out from now on where most rows were in doubt."""
-        asked = subsets * self._tensors.n_tests
+    def _learn(self, settled: int, lists: ColumnLists) -> None:
+        """Keep the tally, and leave the filter out from now on where most of the work was on rows in doubt.
+
+        Rows count by the columns of their subsets: a few columns tie easily, and cost little to settle.
+        """
+        asked, columns = len(lists) * self._tensors.n_tests, float(lists.sizes.mean())
         self.settled, self.asked = self.settled + min(settled, asked), self.asked + asked
-        if self._filtering and settled > _MANY * asked:
+        self._doubt, self._work = self._doubt + columns * min(settled, asked), self._work + columns * asked
+        tried = self.asked >= _TRIAL * self._tensors.n_tests
+        if self._filtering and tried and self._doubt > _MANY * self._work:
             self._filtering = False
             self._courier.forget()
 

@@ -78,7 +78,7 @@ class KNeighborsEngine(FastEngine):
 
     @property
     def rechecked(self) -> tuple[int, int]:
-        """Test rows so far whose neighbours were settled among a few candidates, and among all rows."""
+        """Test rows so far that the filter left in doubt, and distances computed for them in double precision."""
         return self._finder.rechecked
 
     def neighbors(self, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], FloatArray]:

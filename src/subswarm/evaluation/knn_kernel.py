@@ -1,9 +1,9 @@
 """Nearest neighbours of a swarm, compiled: a product as a filter, the doubtful pairs settled in double precision.
 
-Distances come from one matrix product (float32 or float64) on centred columns. Its rounding error is bounded by
-``looseness * (|x|² + |y|²) + floor``, so a list of the few smallest *lower* bounds holds the k nearest rows, or is
-known not to. Where the bounds leave more than k candidates, these are compared by their distance in difference form
-(double precision, columns in order) and, where that is equal, by their row number: that is what "nearest" means here.
+Distances come from a matrix product (float32 or float64) on centred columns. Its rounding error is bounded by
+``looseness * (|x|² + |y|²) + floor``, so a list of the smallest *lower* bounds holds the k nearest rows. Where the
+bounds leave more than k candidates, these are compared by their distance in difference form (double precision, columns
+in order) and, where that is equal, by their row number: that is what "nearest" means here.
 
 Imported only where numba is installed.
 """
@@ -15,168 +15,30 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from subswarm.evaluation.knn_selection import insert, is_clear, lane_counts, scaled, settle, shortlist
+from subswarm.evaluation.knn_products import (
+    all_products,
+    band_products,
+    compact,
+    gather,
+    in_blocks,
+    squared_norms,
+    weighted_norms,
+)
+from subswarm.evaluation.knn_selection import WORD, insert, lane_count, scaled, settle, shortlist
 
-__all__ = [
-    "city_block_neighbors",
-    "partition_neighbors",
-    "partition_votes",
-    "vote",
-    "weighted_neighbors",
-    "weighted_votes",
-]
+__all__ = ["city_block_neighbors", "neighbors", "votes"]
 
-_TILE = 128
-_WIDE = 96
+_BAND = 64
+"""Rows of a band of products, a multiple of the width of a block."""
+_WIDE = 14
 """Columns from which computing each pair of rows once saves more than copying the other half costs."""
 
 
 @njit(nogil=True, cache=True)
-def _compact(X: Any, columns: Any, center: Any, factor: Any, unit: float, A: Any) -> None:
-    """The selected columns, centred and scaled for the filter, into A (N, k)."""
-    for i in range(A.shape[0]):
-        row = X[i]
-        for c in range(columns.shape[0]):
-            j = columns[c]
-            A[i, c] = (row[j] - center[j]) * factor[j] * unit
-
-
-@njit(nogil=True, cache=True, fastmath=True)
-def _norms(A: Any, norms: Any) -> None:
-    for i in range(A.shape[0]):
-        row = A[i]
-        total = 0.0
-        for c in range(A.shape[1]):
-            total += row[c] * row[c]
-        norms[i] = total
-
-
-@njit(nogil=True, cache=True)
-def _all_products(A: Any, G: Any) -> None:
-    """A times its transpose into G, each pair once."""
-    N = A.shape[0]
-    buffer = np.empty(_TILE * _TILE, dtype=A.dtype)
-    for top in range(0, N, _TILE):
-        tall = min(_TILE, N - top)
-        for left in range(top, N, _TILE):
-            wide = min(_TILE, N - left)
-            tile = buffer[: tall * wide].reshape(tall, wide)
-            np.dot(A[top : top + tall], A[left : left + wide].T, tile)
-            G[top : top + tall, left : left + wide] = tile
-            if left > top:
-                for s in range(wide):
-                    line = G[left + s, top : top + tall]
-                    for t in range(tall):
-                        line[t] = tile[t, s]
-
-
-@njit(nogil=True, cache=True)
-def partition_neighbors(
+def neighbors(
     columns: Any,
     X: Any,
-    center: Any,
-    factor: Any,
-    unit: float,
-    fold_of: Any,
-    looseness: float,
-    floor: float,
-    ordered: bool,
-    spare: int,
-    A: Any,
-    G: Any,
-    nearest: Any,
-    distances: Any,
-    counts: Any,
-) -> None:
-    """The nearest rows of every row, in each of R partitions into folds, all from the same products.
-
-    Into ``nearest`` (R N, k) and, where ``ordered``, ``distances`` (squared). A (N, k columns) is scratch, and so is G:
-    (N, N) for all products at once, each pair once, or a band of rows where that would be too large. ``counts`` learns
-    how many rows were settled among their candidates and by a full scan.
-    """
-    N, k = X.shape[0], nearest.shape[1]
-    K = k + spare
-    norms = np.empty(N, dtype=A.dtype)
-    heights = np.empty(N, dtype=A.dtype)
-    widths = np.empty(N)
-    found = np.empty(k)
-    nothing = np.empty(X.shape[1])
-    lanes, span = lane_counts(N, K)
-    padding = np.full((N + span - 1) // span * span, np.inf, dtype=A.dtype)
-    bounds, table = padding[:N], padding.reshape(-1, span)
-    minima = np.empty(span, dtype=A.dtype)
-    second_table, second_minima = minima.reshape(-1, lanes), np.empty(lanes, dtype=A.dtype)
-    ranks = np.empty(lanes, dtype=np.int32)
-    marks = np.zeros((N + 7) // 8 * 8, dtype=np.bool_)
-    hits, words = marks[:N], marks.view(np.uint64)
-    keys = np.empty(K, dtype=A.dtype)
-    rows = np.empty(K, dtype=np.int64)
-    _compact(X, columns, center, factor, unit, A)
-    _norms(A, norms)
-    for i in range(N):
-        heights[i] = norms[i] * (1.0 - looseness)
-        widths[i] = 2.0 * looseness * norms[i] + floor
-    whole = G.shape[0] == N and columns.shape[0] >= _WIDE
-    if whole:
-        _all_products(A, G)
-    band = N if whole else min(G.shape[0], _TILE)
-    for top in range(0, N, band):
-        tall = min(band, N - top)
-        if not whole:
-            np.dot(A[top : top + tall], A.T, G[:tall])
-        for t in range(tall):
-            i = top + t
-            g = G[t]
-            for r in range(fold_of.shape[0]):
-                group, own = fold_of[r], fold_of[r, i]
-                shortlist(
-                    g,
-                    heights,
-                    group,
-                    own,
-                    bounds,
-                    table,
-                    minima,
-                    second_table,
-                    second_minima,
-                    ranks,
-                    hits,
-                    words,
-                    keys,
-                    rows,
-                )
-                if not ordered and is_clear(keys, rows, k, widths, widths[i]):
-                    for s in range(k):
-                        nearest[r * N + i, s] = rows[s]
-                else:
-                    settle(
-                        i,
-                        keys,
-                        rows,
-                        widths,
-                        widths[i],
-                        bounds,
-                        hits,
-                        words,
-                        X,
-                        columns,
-                        0,
-                        nothing,
-                        nothing,
-                        found,
-                        nearest[r * N + i],
-                        counts,
-                    )
-                    if ordered:
-                        distances[r * N + i] = found
-
-
-@njit(nogil=True, cache=True)
-def weighted_neighbors(
-    columns: Any,
-    X: Any,
-    center: Any,
-    factor: Any,
+    Z: Any,
     unit: float,
     weights: Any,
     mode: int,
@@ -185,102 +47,116 @@ def weighted_neighbors(
     tests: Any,
     test_starts: Any,
     barred: Any,
-    looseness: float,
-    floor: float,
+    half_ulp: float,
+    underflow: float,
     ordered: bool,
-    spare: int,
-    A: Any,
+    buffer: Any,
     G: Any,
     nearest: Any,
     distances: Any,
     counts: Any,
 ) -> None:
-    """The nearest training rows of each fold's test rows, each fold with its own weight for each column.
+    """The nearest training rows of each fold's test rows, into ``nearest`` (all test rows, k).
 
-    ``weights`` (F, n) multiply squared differences of the filter's columns; ``barred`` (F, N) is 1 for rows that are
-    not in a fold's training set; G holds the products of a band of test rows. Results go to ``nearest`` (all test
-    rows, k).
+    Where ``ordered``, they are sorted, and ``distances`` are theirs (squared). Z (blocks, n, rows of a block) are the
+    filter's columns, and ``weights`` (F, n) multiply their squared differences, unless the mode is 0: then they are all
+    1, and each pair of rows may be computed once, where G has room for all products rather than a band of rows. G and
+    ``buffer`` (twice the selected columns) are flat scratch. ``barred`` (F, N) is 1 for rows that are not in a fold's
+    training set. ``counts`` learns what `settle` did.
     """
-    N, F, width, k = X.shape[0], weights.shape[0], columns.shape[0], nearest.shape[1]
-    K = k + spare
-    chosen = np.empty((width, F), dtype=A.dtype)
-    squares = np.empty((N, width), dtype=A.dtype)
-    heights = np.empty(N, dtype=A.dtype)
+    N, T, width, k = X.shape[0], tests.shape[0], columns.shape[0], nearest.shape[1]
+    rows_held = in_blocks(N)
+    weighted = mode != 0
+    looseness = ((2 * width + 40) if weighted else (width + 32)) * half_ulp
+    floor = (width + 8) * underflow
+    A = buffer[: rows_held * width].reshape(Z.shape[0], width, Z.shape[2])
+    scratch = buffer[rows_held * width : 2 * rows_held * width]
+    compact(Z, columns, unit, A)
+    chosen = np.zeros((in_blocks(weights.shape[0]) if weighted else 1, width), dtype=A.dtype)
+    norms = np.empty((chosen.shape[0], rows_held), dtype=A.dtype)
+    if weighted:
+        for f in range(weights.shape[0]):
+            for c in range(width):
+                chosen[f, c] = weights[f, columns[c]]
+        weighted_norms(A, chosen, scratch.reshape(A.shape), norms)
+    heights = np.empty(rows_held, dtype=A.dtype)
     widths = np.empty(N)
+    bounds = np.full((N + WORD - 1) // WORD * WORD, np.inf, dtype=A.dtype)
+    lanes = lane_count(k)
+    minima = np.empty(lanes, dtype=A.dtype)
+    keys = np.empty(4 * lanes, dtype=A.dtype)
+    ranks = np.empty(4 * lanes, dtype=np.int32)
+    kept = np.empty(4 * lanes + 1, dtype=np.int64)
+    rows = np.empty(bounds.shape[0], dtype=np.int64)
     found = np.empty(k)
-    lanes, span = lane_counts(N, K)
-    padding = np.full((N + span - 1) // span * span, np.inf, dtype=A.dtype)
-    bounds, table = padding[:N], padding.reshape(-1, span)
-    minima = np.empty(span, dtype=A.dtype)
-    second_table, second_minima = minima.reshape(-1, lanes), np.empty(lanes, dtype=A.dtype)
-    ranks = np.empty(lanes, dtype=np.int32)
-    marks = np.zeros((N + 7) // 8 * 8, dtype=np.bool_)
-    hits, words = marks[:N], marks.view(np.uint64)
-    keys = np.empty(K, dtype=A.dtype)
-    rows = np.empty(K, dtype=np.int64)
-    band = min(G.shape[0], _TILE)
-    block = np.empty(band * width, dtype=A.dtype)
-    _compact(X, columns, center, factor, unit, A)
-    for i in range(N):
-        for c in range(width):
-            squares[i, c] = A[i, c] * A[i, c]
-    for f in range(F):
-        for c in range(width):
-            chosen[c, f] = weights[f, columns[c]]
-    norms = np.dot(squares, chosen)
-    for f in range(F):
-        for i in range(N):
-            heights[i] = norms[i, f] * (1.0 - looseness)
-            widths[i] = 2.0 * looseness * norms[i, f] + floor
-        for top in range(test_starts[f], test_starts[f + 1], band):
-            tall = min(band, test_starts[f + 1] - top)
-            B = block[: tall * width].reshape(tall, width)
-            for t in range(tall):
-                for c in range(width):
-                    B[t, c] = A[tests[top + t], c] * chosen[c, f]
-            np.dot(B, A.T, G[:tall])
-            for t in range(tall):
-                i = tests[top + t]
-                shortlist(
-                    G[t],
-                    heights,
-                    barred[f],
-                    1,
-                    bounds,
-                    table,
-                    minima,
-                    second_table,
-                    second_minima,
-                    ranks,
-                    hits,
-                    words,
-                    keys,
-                    rows,
-                )
-                if not ordered and is_clear(keys, rows, k, widths, widths[i]):
-                    for s in range(k):
-                        nearest[top + t, s] = rows[s]
-                else:
-                    settle(
-                        i,
-                        keys,
-                        rows,
-                        widths,
-                        widths[i],
-                        bounds,
-                        hits,
-                        words,
-                        X,
-                        columns,
-                        mode,
-                        shifts[f],
-                        scales[f],
-                        found,
-                        nearest[top + t],
-                        counts,
-                    )
-                    if ordered:
-                        distances[top + t] = found
+    whole = not weighted and G.shape[0] >= rows_held * rows_held and (width >= _WIDE or T > N)
+    band = T if whole else min(_BAND, G.shape[0] // rows_held)
+    left = scratch[: (rows_held if whole else band) * width].reshape(-1, width)
+    if whole:
+        all_products(A, left, G)
+        norms[0] = G[: rows_held * rows_held : rows_held + 1]
+    elif not weighted:
+        squared_norms(A, norms[0])
+    f = -1
+    for top in range(0, T, band):
+        tall = min(band, T - top)
+        if not whole:
+            _gather(A, chosen, weighted, tests, test_starts, top, tall, left)
+            band_products(left[: in_blocks(tall)], A, G)
+        for t in range(top, top + tall):
+            while t >= test_starts[f + 1]:
+                f += 1
+                _bar(norms[f if weighted else 0], barred[f], looseness, floor, heights, widths)
+            i = tests[t]
+            first = (i if whole else t - top) * rows_held
+            own_width = widths[i]
+            listed, sure = shortlist(G, first, heights, widths, own_width, k, bounds, minima, keys, ranks, rows, kept)
+            if sure and not ordered:
+                for s in range(k):
+                    nearest[t, s] = kept[s]
+                continue
+            settle(
+                i,
+                listed,
+                widths,
+                own_width,
+                bounds,
+                minima,
+                rows,
+                X,
+                columns,
+                mode,
+                shifts,
+                scales,
+                f,
+                found,
+                nearest[t],
+                counts,
+            )
+            if ordered:
+                distances[t] = found
+
+
+@njit(nogil=True, cache=True)
+def _bar(norms: Any, barred: Any, looseness: float, floor: float, heights: Any, widths: Any) -> None:
+    """What a fold's lower bounds start from (infinite for rows it does not train on), and how wide the bounds are."""
+    for i in range(barred.shape[0]):
+        heights[i] = np.inf if barred[i] else norms[i] * (1.0 - looseness)
+        widths[i] = 2.0 * looseness * norms[i] + floor
+    heights[barred.shape[0] :] = np.inf
+
+
+@njit(nogil=True, cache=True)
+def _gather(A: Any, chosen: Any, weighted: bool, tests: Any, test_starts: Any, top: int, tall: int, left: Any) -> None:
+    """The test rows from ``top`` on, as many as are ``tall``, weighted by their folds, into ``left`` (rows, k)."""
+    f = np.searchsorted(test_starts, top, side="right") - 1
+    for t in range(tall):
+        gather(A, tests[top + t], t, left)
+        if weighted:
+            while top + t >= test_starts[f + 1]:
+                f += 1
+            for c in range(left.shape[1]):
+                left[t, c] *= chosen[f, c]
 
 
 @njit(nogil=True, cache=True)
@@ -296,7 +172,7 @@ def city_block_neighbors(
     nearest: Any,
     distances: Any,
 ) -> None:
-    """As `weighted_neighbors`, by the sum of absolute differences, which no product gives: in full, in doubles."""
+    """As `neighbors`, by the sum of absolute differences, which no product gives: in full, in doubles."""
     N, width = X.shape[0], columns.shape[0]
     Z = np.empty((width, N))
     totals = np.empty(N)
@@ -320,14 +196,14 @@ def city_block_neighbors(
 
 
 @njit(nogil=True, cache=True)
-def vote(nearest: Any, places: Any, labels: Any, ballots: Any, codes: Any) -> None:
-    """The most frequent label among the neighbours (rows, k) at each of ``places``, the lowest where several are."""
-    for m in range(places.shape[0]):
+def _vote(nearest: Any, labels: Any, ballots: Any, codes: Any) -> None:
+    """The most frequent label among the neighbours (rows, k), the lowest where several are."""
+    for m in range(nearest.shape[0]):
         for c in range(ballots.shape[0]):
             ballots[c] = 0
         best = 0
         for s in range(nearest.shape[1]):
-            ballots[labels[nearest[places[m], s]]] += 1
+            ballots[labels[nearest[m, s]]] += 1
         for c in range(1, ballots.shape[0]):
             if ballots[c] > ballots[best]:
                 best = c
@@ -335,63 +211,13 @@ def vote(nearest: Any, places: Any, labels: Any, ballots: Any, codes: Any) -> No
 
 
 @njit(nogil=True, cache=True)
-def partition_votes(
+def votes(
     first: int,
     last: int,
     columns: Any,
     starts: Any,
     X: Any,
-    center: Any,
-    factor: Any,
-    units: Any,
-    fold_of: Any,
-    half_ulp: float,
-    floor: float,
-    spare: int,
-    buffer: Any,
-    G: Any,
-    nearest: Any,
-    places: Any,
-    labels: Any,
-    ballots: Any,
-    codes: Any,
-    counts: Any,
-) -> None:
-    """Predicted labels (P, places) of subsets ``first`` to ``last`` by `partition_neighbors`."""
-    nothing = np.empty((0, 0))
-    for p in range(first, last):
-        chosen = columns[starts[p] : starts[p + 1]]
-        k = chosen.shape[0]
-        A = buffer[: X.shape[0] * k].reshape(X.shape[0], k)
-        partition_neighbors(
-            chosen,
-            X,
-            center,
-            factor,
-            units[p],
-            fold_of,
-            (k + 32) * half_ulp,
-            (k + 8) * floor,
-            False,
-            spare,
-            A,
-            G,
-            nearest,
-            nothing,
-            counts[p],
-        )
-        vote(nearest, places, labels, ballots, codes[p])
-
-
-@njit(nogil=True, cache=True)
-def weighted_votes(
-    first: int,
-    last: int,
-    columns: Any,
-    starts: Any,
-    X: Any,
-    center: Any,
-    factor: Any,
+    Z: Any,
     units: Any,
     weights: Any,
     mode: int,
@@ -401,28 +227,23 @@ def weighted_votes(
     test_starts: Any,
     barred: Any,
     half_ulp: float,
-    floor: float,
-    spare: int,
+    underflow: float,
     buffer: Any,
     G: Any,
     nearest: Any,
-    places: Any,
     labels: Any,
-    ballots: Any,
+    n_classes: int,
     codes: Any,
     counts: Any,
 ) -> None:
-    """Predicted labels (P, places) of subsets ``first`` to ``last`` by `weighted_neighbors`."""
+    """Predicted labels (P, all test rows) of subsets ``first`` to ``last`` by `neighbors`."""
     nothing = np.empty((0, 0))
+    ballots = np.empty(n_classes, dtype=np.int64)
     for p in range(first, last):
-        chosen = columns[starts[p] : starts[p + 1]]
-        k = chosen.shape[0]
-        A = buffer[: X.shape[0] * k].reshape(X.shape[0], k)
-        weighted_neighbors(
-            chosen,
+        neighbors(
+            columns[starts[p] : starts[p + 1]],
             X,
-            center,
-            factor,
+            Z,
             units[p],
             weights,
             mode,
@@ -431,14 +252,13 @@ def weighted_votes(
             tests,
             test_starts,
             barred,
-            (2 * k + 40) * half_ulp,
-            (k + 8) * floor,
+            half_ulp,
+            underflow,
             False,
-            spare,
-            A,
+            buffer,
             G,
             nearest,
             nothing,
             counts[p],
         )
-        vote(nearest, places, labels, ballots, codes[p])
+        _vote(nearest, labels, ballots, codes[p])

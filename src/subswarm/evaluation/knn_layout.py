@@ -32,7 +32,6 @@ class NeighborLayout:
     tests, test_starts : all test rows, fold after fold, and where each fold's begin
     barred : (F, N), 1 for rows that are not in the fold's training set
     fold_of : (R, N), the fold of each row in each partition; R is 0 where the folds are no partitions
-    places : (all test rows,), where a test row is among the R x N rows of the partitions
     center, factor, largest : (n,), centre and scale of the filter's columns, and their largest absolute value
     weights : (F, n), what a squared difference of the filter's columns counts in each fold, at most 1
     unsure : (n,), columns whose subsets are left to scikit-learn
@@ -46,7 +45,6 @@ class NeighborLayout:
     test_starts: NDArray[np.int64]
     barred: NDArray[np.int32]
     fold_of: NDArray[np.int32]
-    places: NDArray[np.int64]
     center: FloatArray
     factor: FloatArray
     largest: FloatArray
@@ -73,7 +71,7 @@ class NeighborLayout:
             mode = MULTIPLY_THEN_SHIFT
         smallest = spreads.min(axis=0)
         factor = 1.0 / smallest
-        center = X.mean(axis=0)
+        center = np.median(X, axis=0)
         largest = np.abs((X - center) * factor).max(axis=0)
         unsure |= ~np.isfinite(largest) | ~np.isfinite(factor)
         fold_of = partitions(data.folds, N)
@@ -87,7 +85,6 @@ class NeighborLayout:
             test_starts=np.concatenate([[0], np.cumsum([len(fold.test) for fold in data.folds])]),
             barred=barred,
             fold_of=fold_of,
-            places=np.arange(len(tests)) // N * N + tests,
             center=center,
             factor=factor,
             largest=largest,

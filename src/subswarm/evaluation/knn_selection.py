@@ -1,4 +1,4 @@
-"""Selecting the k nearest rows, compiled: a shortlist by lower bounds, and the doubtful pairs settled exactly.
+"""Selecting the k nearest rows, compiled: a few candidates by lower bounds, and the doubtful pairs settled exactly.
 
 Imported only where numba is installed.
 """
@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["insert", "is_clear", "lane_counts", "scaled", "settle", "shortlist"]
+from subswarm.evaluation.knn_vectors import WIDTH, bound_row, count_no_larger, hits_from, least_of_rank, lowest_bit
+
+__all__ = ["WORD", "insert", "lane_count", "scaled", "settle", "shortlist"]
+
+WORD = 4 * WIDTH
+"""Bounds that are compared at a time."""
+_ONE = np.uint64(1)
+_TIE = 1e-9
+"""Relative difference of two distances that no precision of the filter tells apart."""
 
 
 @njit(nogil=True, cache=True)
@@ -24,13 +32,26 @@ def scaled(x: float, mode: int, a: float, b: float) -> float:
 
 
 @njit(nogil=True, cache=True)
-def _distance(X: Any, i: int, j: int, columns: Any, mode: int, shift: Any, scale: Any) -> float:
-    """The squared distance of two rows in difference form, columns in order."""
-    total = 0.0
+def _four_distances(
+    X: Any, i: int, rows: Any, start: int, end: int, columns: Any, mode: int, shifts: Any, scales: Any, f: int
+) -> tuple[float, float, float, float]:
+    """Squared distances of row i and four others in difference form, columns in order; four sums run side by side."""
+    last = end - 1
+    j, k = rows[start], rows[min(start + 1, last)]
+    m, n = rows[min(start + 2, last)], rows[min(start + 3, last)]
+    to_j = to_k = to_m = to_n = 0.0
     for c in columns:
-        gap = scaled(X[i, c], mode, shift[c], scale[c]) - scaled(X[j, c], mode, shift[c], scale[c])
-        total += gap * gap
-    return total
+        a, b = shifts[f, c], scales[f, c]
+        own = scaled(X[i, c], mode, a, b)
+        gap = own - scaled(X[j, c], mode, a, b)
+        to_j += gap * gap
+        gap = own - scaled(X[k, c], mode, a, b)
+        to_k += gap * gap
+        gap = own - scaled(X[m, c], mode, a, b)
+        to_m += gap * gap
+        gap = own - scaled(X[n, c], mode, a, b)
+        to_n += gap * gap
+    return to_j, to_k, to_m, to_n
 
 
 @njit(nogil=True, cache=True)
@@ -46,173 +67,125 @@ def insert(keys: Any, rows: Any, key: float, row: int) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _insert_exact(distances: Any, rows: Any, distance: float, row: int) -> None:
-    """As `insert`, but rows of equal distance are ordered by number."""
-    place = distances.shape[0] - 1
-    if distances[place] < distance or (distances[place] == distance and rows[place] < row):
-        return
-    while place > 0 and (
-        distances[place - 1] > distance or (distances[place - 1] == distance and rows[place - 1] > row)
-    ):
-        distances[place] = distances[place - 1]
-        rows[place] = rows[place - 1]
-        place -= 1
-    distances[place] = distance
-    rows[place] = row
-
-
-@njit(nogil=True, cache=True, fastmath={"contract"})
-def _lower_bounds(g: Any, heights: Any, group: Any, own: int, bounds: Any) -> None:
-    """Lower bounds of a row's distances (less a constant), infinite for the rows that are not trained on."""
-    for j in range(g.shape[0]):
-        bound = heights[j] - (g[j] + g[j])
-        bounds[j] = np.inf if group[j] == own else bound
+def lane_count(k: int) -> int:
+    """How many minima of a row's bounds to take, so that one in two or fewer is among the k + 1 smallest."""
+    lanes = WIDTH
+    while lanes < 2 * (k + 1):
+        lanes *= 2
+    return lanes
 
 
 @njit(nogil=True, cache=True)
-def _column_minima(table: Any, minima: Any) -> None:
-    for s in range(minima.shape[0]):
-        minima[s] = table[0, s]
-    for b in range(1, table.shape[0]):
-        for s in range(minima.shape[0]):
-            minima[s] = min(table[b, s], minima[s])
+def _ceiling(minima: Any, rank: int, highest: Any) -> Any:
+    """The smallest of the minima than which ``rank`` of them are no larger, or the highest finite number."""
+    least = highest
+    for start in range(0, minima.shape[0], WIDTH):
+        least = min(least, least_of_rank(minima, start, rank))
+    return least
 
 
 @njit(nogil=True, cache=True)
-def _kth_smallest(values: Any, K: int, ranks: Any) -> Any:
-    """By counting, for each value, those that are no larger: no branches, unlike sorting."""
-    for s in range(values.shape[0]):
-        ranks[s] = 0
-    for t in range(values.shape[0]):
-        value = values[t]
-        for s in range(values.shape[0]):
-            ranks[s] += np.int32(value <= values[s])
-    kth = values.max()
-    for s in range(values.shape[0]):
-        kth = values[s] if ranks[s] >= K and values[s] < kth else kth
-    return kth
-
-
-@njit(nogil=True, cache=True)
-def _mark(bounds: Any, ceiling: Any, hits: Any) -> None:
-    for j in range(bounds.shape[0]):
-        hits[j] = bounds[j] <= ceiling
+def _collect(bounds: Any, ceiling: Any, rows: Any) -> int:
+    """The rows whose bound is at most the ceiling, in order; returns how many there are."""
+    found = 0
+    for start in range(0, bounds.shape[0], WORD):
+        word = hits_from(bounds, start, ceiling)
+        while word:
+            rows[found] = start + lowest_bit(word)
+            found += 1
+            word &= word - _ONE
+    return found
 
 
 @njit(nogil=True, cache=True)
 def shortlist(
-    g: Any,
+    G: Any,
+    first: int,
     heights: Any,
-    group: Any,
-    own: int,
+    widths: Any,
+    own_width: float,
+    k: int,
     bounds: Any,
-    table: Any,
     minima: Any,
-    second_table: Any,
-    second_minima: Any,
-    ranks: Any,
-    hits: Any,
-    words: Any,
     keys: Any,
+    ranks: Any,
     rows: Any,
-) -> None:
-    """The rows with the smallest lower bounds, as many as ``rows`` has room for, into ``keys`` and ``rows``, sorted.
+    chosen: Any,
+) -> Any:
+    """The rows with the smallest lower bounds ``heights - 2 G[first:]``, at least k + 1 of them, into ``rows``.
 
-    ``table`` is another view of ``bounds`` (padded with infinity), ``second_table`` of ``minima``, ``words`` of
-    ``hits``. The K-th smallest of many minima is not far above the K-th smallest of all bounds, so that few rows more
-    than are wanted are looked at one by one.
+    Returns how many, and whether k of them are certainly nearer than all others: those are in ``chosen``. The (k+1)-th
+    smallest of a few minima is not far above the (k+1)-th smallest bound, so that few rows are looked at one by one.
+    ``widths[j] + own_width`` is how far the upper bound of row j is above the lower one.
     """
-    _lower_bounds(g, heights, group, own, bounds)
-    last = keys.shape[0] - 1
-    _column_minima(table, minima)
-    _column_minima(second_table, second_minima)
-    _mark(bounds, _kth_smallest(second_minima, last + 1, ranks), hits)
-    for s in range(last + 1):
-        keys[s] = np.inf
-        rows[s] = -1
-    for w in range(words.shape[0]):
-        if words[w] != 0:
-            for j in range(8 * w, 8 * w + 8):
-                if hits[j]:
-                    key = bounds[j]
-                    if key < keys[last]:
-                        place = last
-                        while place > 0 and keys[place - 1] > key:
-                            keys[place] = keys[place - 1]
-                            rows[place] = rows[place - 1]
-                            place -= 1
-                        keys[place] = key
-                        rows[place] = j
-
-
-@njit(nogil=True, cache=True)
-def is_clear(keys: Any, rows: Any, k: int, widths: Any, own_width: float) -> Any:
-    """Whether the first k of a shortlist are certainly nearer than all other rows."""
-    highest = 0.0 + keys[0]
-    for s in range(k):
-        highest = max(highest, keys[s] + widths[rows[s]])
-    return highest + own_width < keys[k]
+    bound_row(G, first, heights, bounds, minima)
+    found = _collect(bounds, _ceiling(minima, k + 1, np.finfo(bounds.dtype).max), rows)
+    if found > keys.shape[0]:
+        return found, False
+    for s in range(found):
+        keys[s] = bounds[rows[s]]
+    for start in range(0, found, WIDTH):
+        count_no_larger(keys, found, start, ranks)
+    highest, following = -np.inf, np.inf
+    members = 0
+    for s in range(found):
+        row, key = rows[s], np.float64(keys[s])
+        upper = key + widths[row]
+        inside = ranks[s] <= k
+        chosen[members] = row
+        members += inside
+        upper = upper if inside else -np.inf
+        lower = np.inf if inside else key
+        highest = upper if upper > highest else highest
+        following = lower if lower < following else following
+    return found, members == k and highest + own_width < following
 
 
 @njit(nogil=True, cache=True)
 def settle(
     i: int,
-    keys: Any,
-    rows: Any,
+    found: int,
     widths: Any,
     own_width: float,
     bounds: Any,
-    hits: Any,
-    words: Any,
+    minima: Any,
+    rows: Any,
     X: Any,
     columns: Any,
     mode: int,
-    shift: Any,
-    scale: Any,
+    shifts: Any,
+    scales: Any,
+    f: int,
     distances: Any,
     nearest: Any,
     counts: Any,
 ) -> None:
-    """The k nearest rows of row i, from its list of smallest lower bounds, into ``nearest`` (and ``distances``).
+    """The k nearest rows of row i in fold f, from a shortlist ``rows[:found]``, into ``nearest`` and ``distances``.
 
-    ``widths[j] + own_width`` is how far the upper bound is above the lower one. Where the list may be too short, all
-    rows whose lower bound is no higher than the k-th upper bound are compared.
+    All rows whose lower bound is no higher than the k-th upper bound are compared. ``counts`` learns of one row in
+    doubt, of how many rows were compared, and of how many but for rounding: those of rows whose neighbours do not tie.
     """
-    k, K = nearest.shape[0], keys.shape[0]
-    distances[:] = np.inf
-    nearest[:] = -1
-    for s in range(K):
-        if rows[s] >= 0:
-            upper = keys[s] + widths[rows[s]] + own_width
-            if upper < distances[k - 1]:
-                insert(distances, nearest, upper, rows[s])
-    ceiling = distances[k - 1]
-    candidates = 0
-    while candidates < K and rows[candidates] >= 0 and keys[candidates] <= ceiling:
-        candidates += 1
+    k = nearest.shape[0]
     distances[:] = np.inf
     nearest[:] = X.shape[0]
-    if candidates < K:
-        counts[0] += 1
-        for s in range(candidates):
-            _insert_exact(distances, nearest, _distance(X, i, rows[s], columns, mode, shift, scale), rows[s])
-        return
-    counts[1] += 1
-    _mark(bounds, ceiling, hits)
-    for w in range(words.shape[0]):
-        if words[w] != 0:
-            for j in range(8 * w, 8 * w + 8):
-                if hits[j]:
-                    _insert_exact(distances, nearest, _distance(X, i, j, columns, mode, shift, scale), j)
-
-
-@njit(nogil=True, cache=True)
-def lane_counts(N: int, K: int) -> tuple[int, int]:
-    """How many minima to take last (twice K at least), and how many first, so that both steps cost about the same."""
-    lanes = 16
-    while lanes < 2 * K:
-        lanes *= 2
-    span = lanes
-    while span * span < N * lanes:
-        span *= 2
-    return lanes, span
+    for s in range(found):
+        upper = bounds[rows[s]] + widths[rows[s]] + own_width
+        if upper < distances[k - 1]:
+            insert(distances, nearest, upper, rows[s])
+    highest = np.finfo(bounds.dtype).max
+    minima[0] = min(distances[k - 1], highest)
+    compared = _collect(bounds, min(np.nextafter(minima[0], minima.dtype.type(np.inf)), highest), rows)
+    distances[:] = np.inf
+    nearest[:] = X.shape[0]
+    following = np.inf
+    for start in range(0, compared, 4):
+        four = _four_distances(X, i, rows, start, compared, columns, mode, shifts, scales, f)
+        for s in range(start, min(start + 4, compared)):
+            distance = four[s - start]
+            following = min(following, max(distance, distances[k - 1]))
+            if distance < distances[k - 1]:
+                insert(distances, nearest, distance, rows[s])
+    counts[0] += 1
+    counts[1] += compared
+    if following > distances[k - 1] * (1.0 + _TIE):
+        counts[2] += compared

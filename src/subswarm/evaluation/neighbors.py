@@ -11,30 +11,30 @@ from numpy.typing import NDArray
 from subswarm.core.types import FloatArray, IntArray, Masks
 from subswarm.evaluation import knn_numpy
 from subswarm.evaluation.fast_engine import column_lists
-from subswarm.evaluation.knn_layout import NeighborLayout
+from subswarm.evaluation.knn_layout import AS_IS, NeighborLayout
 from subswarm.evaluation.threads import spread
 
 __all__ = ["NeighborFinder"]
 
-_SPARE = 3
-"""How many more than k rows the filter keeps for each row: rounding seldom leaves more in doubt."""
 _CACHE = 32 << 20
 """Bytes of products (as doubles) up to which all pairs are held, each computed once, rather than a band of rows."""
-_FEW = 128
-"""Rows in a band."""
-_NARROW = 6
-"""Columns up to which the filter works in doubles: rows are close together there, and the product costs little."""
-_ROW_SECONDS, _PAIR_SECONDS, _WORTH_THREADS = 5e-7, 2e-11, 5e-4
+_FEW = 64
+"""Rows in a band, a multiple of a block."""
+_BLOCK = 16
+"""Rows that the kernels work on at a time."""
+_ROW_SECONDS, _PAIR_SECONDS, _WORTH_THREADS = 2e-7, 2e-11, 3e-4
 """Rough costs of selecting a row's neighbours and of one product; seconds of work from which starting threads pays."""
-_MANY = 0.2
-"""Share of rows settled by a full scan from which another precision of the filter is tried."""
+_MANY, _MANY_SCALED = 1 / 64, 1 / 256
+"""Share of all rows that each test row is compared with, for rounding alone, from which doubles pay as a filter;
+scaling makes exact distances dearer."""
 
 
 @dataclass(eq=False)
 class _Scratch:
     """What one thread works in."""
 
-    products: NDArray[np.float64]
+    columns: FloatArray
+    products: FloatArray
     nearest: NDArray[np.int64]
     distances: FloatArray
 
@@ -51,76 +51,47 @@ class NeighborFinder:
     precision: Any = np.float32
     rechecked: tuple[int, int] = (0, 0)
     _pool: list[_Scratch] = field(default_factory=list, repr=False)
-    _scanned_before: float | None = None
-    _precision_is_settled: bool = False
+
+    def __post_init__(self) -> None:
+        layout, N = self.layout, self._rows_held()
+        with np.errstate(all="ignore"):
+            columns = (layout.X - layout.center) * layout.factor
+        spare = np.zeros((N - len(columns), columns.shape[1]))
+        blocks = np.concatenate([columns, spare]).reshape(-1, _BLOCK, columns.shape[1])
+        self._filter = np.ascontiguousarray(blocks.transpose(0, 2, 1))
 
     def votes(self, masks: Masks, labels: NDArray[np.int64], n_classes: int) -> NDArray[np.int16]:
         """The most frequent label among the neighbours, (P, all test rows); the lowest where several are."""
         codes = np.empty((len(masks), len(self.layout.tests)), dtype=np.int16)
-        sizes = masks.sum(axis=1)
         if _kernels() is None or self.city_block:
             self._vote_one_by_one(masks, labels, n_classes, codes)
-            return codes
-        counts = np.zeros((len(masks), 2), dtype=np.int64)
-        for chosen, precision in ((sizes <= _NARROW, np.float64), (sizes > _NARROW, self.precision)):
-            rows = np.flatnonzero(chosen)
-            if len(rows):
-                part, tally = np.empty((len(rows), codes.shape[1]), dtype=np.int16), counts[rows]
-                self._vote_together(masks[rows], precision, labels, n_classes, part, tally)
-                codes[rows], counts[rows] = part, tally
-        self._learn(sizes, counts)
+        else:
+            self._vote_together(masks, labels, n_classes, codes)
         return codes
 
-    def _vote_together(
-        self,
-        masks: Masks,
-        precision: Any,
-        labels: NDArray[np.int64],
-        n_classes: int,
-        codes: NDArray[np.int16],
-        counts: NDArray[np.int64],
-    ) -> None:
-        layout, kernels = self.layout, _kernels()
+    def _vote_together(self, masks: Masks, labels: NDArray[np.int64], n_classes: int, codes: NDArray[np.int16]) -> None:
+        layout, kernels, precision = self.layout, _kernels(), self.precision
         columns, starts = column_lists(masks)
-        N, widest = len(layout.X), int(np.diff(starts).max())
-        units = np.array([_unit(layout.largest[mask]) for mask in masks])
-        filtered = (columns, starts, layout.X, layout.center, layout.factor, units)
-        if self._by_partitions:
-            kernel, folds, places = kernels.partition_votes, (layout.fold_of,), layout.places
-        else:
-            kernel, places = kernels.weighted_votes, np.arange(len(layout.tests))
-            folds = (layout.weights, *self._folds())
+        filtered = (columns, starts, layout.X, self._filter, _units(layout.largest, masks))
+        folds = (layout.weights, *self._folds(), *_rounding(precision))
+        counts = np.zeros((len(masks), 3), dtype=np.int64)
 
         def work(first: int, last: int) -> None:
             scratch = self._pool.pop() if self._pool else self._scratch()
-            buffer, G = np.empty(N * widest, dtype=precision), self._products(scratch, precision)
-            ballots = np.empty(n_classes, dtype=np.int64)
-            rounding = (*_rounding(precision), _SPARE)
-            kernel(
-                first,
-                last,
-                *filtered,
-                *folds,
-                *rounding,
-                buffer,
-                G,
-                scratch.nearest,
-                places,
-                labels,
-                ballots,
-                codes,
-                counts,
-            )
+            held = (scratch.columns.view(precision), scratch.products.view(precision), scratch.nearest)
+            kernels.votes(first, last, *filtered, *folds, *held, labels, n_classes, codes, counts)
             self._pool.append(scratch)
 
-        seconds = len(masks) * len(layout.tests) * (_ROW_SECONDS + N * columns.size / len(masks) * _PAIR_SECONDS)
-        spread(work, len(masks), self._affordable_threads() if seconds > _WORTH_THREADS else 1, blas=True)
+        N, T = len(layout.X), len(layout.tests)
+        seconds = len(masks) * T * (_ROW_SECONDS + N * columns.size / len(masks) * _PAIR_SECONDS)
+        spread(work, len(masks), self._affordable_threads() if seconds > _WORTH_THREADS else 1)
+        self._learn(counts)
 
     def _vote_one_by_one(
         self, masks: Masks, labels: NDArray[np.int64], n_classes: int, codes: NDArray[np.int16]
     ) -> None:
         def work(first: int, last: int) -> None:
-            scratch, unused = self._scratch(), np.zeros(2, dtype=np.int64)
+            scratch, unused = self._scratch(), np.zeros(3, dtype=np.int64)
             for p in range(first, last):
                 nearest, _ = self._find(np.flatnonzero(masks[p]), scratch, unused)
                 codes[p] = (labels[nearest][:, :, None] == np.arange(n_classes)).sum(axis=1).argmax(axis=1)
@@ -130,7 +101,7 @@ class NeighborFinder:
     def in_order(self, columns: IntArray) -> tuple[NDArray[np.int64], FloatArray]:
         """The neighbours of all test rows, nearest first, and their distances (squared, or city-block)."""
         result: list[tuple[NDArray[np.int64], FloatArray]] = []
-        counts = np.zeros((1, 2), dtype=np.int64)
+        counts = np.zeros((1, 3), dtype=np.int64)
 
         def work(first: int, last: int) -> None:
             scratch = self._pool.pop() if self._pool else self._scratch()
@@ -138,8 +109,8 @@ class NeighborFinder:
             result.append((nearest.copy(), distances.copy()))
             self._pool.append(scratch)
 
-        spread(work, 1, 1, blas=not self.city_block)
-        self._learn(np.array([len(columns)]), counts)
+        spread(work, 1, 1)
+        self._learn(counts)
         return result[0]
 
     def _find(
@@ -151,67 +122,48 @@ class NeighborFinder:
         if self.city_block:
             kernels.city_block_neighbors(columns, layout.X, *self._folds(), scratch.nearest, scratch.distances)
             return scratch.nearest, scratch.distances
-        k = len(columns)
-        precision = self.precision if k > _NARROW else np.float64
-        half_ulp, floor = _rounding(precision)
-        filtered = (columns, layout.X, layout.center, layout.factor, _unit(layout.largest[columns]))
-        A, G = np.empty((len(layout.X), k), dtype=precision), self._products(scratch, precision)
-        results = (True, _SPARE, A, G, scratch.nearest, scratch.distances, counts)
-        if self._by_partitions:
-            kernels.partition_neighbors(*filtered, layout.fold_of, (k + 32) * half_ulp, (k + 8) * floor, *results)
-            return scratch.nearest[layout.places], scratch.distances[layout.places]
-        bounds = ((2 * k + 40) * half_ulp, (k + 8) * floor)
-        kernels.weighted_neighbors(*filtered, layout.weights, *self._folds(), *bounds, *results)
+        precision = self.precision
+        filtered = (columns, layout.X, self._filter, _unit(layout.largest[columns].max()))
+        held = (scratch.columns.view(precision), scratch.products.view(precision))
+        results = (scratch.nearest, scratch.distances, counts)
+        kernels.neighbors(*filtered, layout.weights, *self._folds(), *_rounding(precision), True, *held, *results)
         return scratch.nearest, scratch.distances
 
     def _folds(self) -> tuple[Any, ...]:
         layout = self.layout
         return layout.mode, layout.shifts, layout.scales, layout.tests, layout.test_starts, layout.barred
 
-    def _products(self, scratch: _Scratch, precision: Any) -> NDArray[Any]:
-        N = len(self.layout.X)
-        return np.asarray(scratch.products.view(precision)[: self._band() * N].reshape(-1, N))
-
-    @property
-    def _by_partitions(self) -> bool:
-        return self.layout.mode == 0 and len(self.layout.fold_of) > 0 and not self.city_block
-
-    def _rows(self) -> int:
-        return int(self.layout.fold_of.size) if self._by_partitions else len(self.layout.tests)
+    def _rows_held(self) -> int:
+        """How many rows the kernels' tables have: all of them, in whole blocks."""
+        return -(-len(self.layout.X) // _BLOCK) * _BLOCK
 
     def _scratch(self) -> _Scratch:
-        rows = self._rows()
+        T = len(self.layout.tests)
         return _Scratch(
-            products=np.empty(self._band() * len(self.layout.X)),
-            nearest=np.empty((rows, self.n_neighbors), dtype=np.int64),
-            distances=np.empty((rows, self.n_neighbors)),
+            columns=np.empty(2 * self._rows_held() * self.layout.X.shape[1]),
+            products=np.empty(self._band() * self._rows_held()),
+            nearest=np.empty((T, self.n_neighbors), dtype=np.int64),
+            distances=np.empty((T, self.n_neighbors)),
         )
 
     def _band(self) -> int:
         """How many rows of products are held at once: all of them where they fit the cache, else a few."""
-        N = len(self.layout.X)
+        N = self._rows_held()
         room = min(_CACHE, self.max_bytes // 4)
-        whole = self._by_partitions and room >= 8 * N * N
-        return N if whole else min(N, _FEW)
+        return N if self.layout.mode == AS_IS and room >= 8 * N * N else min(N, _FEW)
 
     def _affordable_threads(self) -> int:
         N, n = self.layout.X.shape
-        each = 8 * N * (2 * n + 8 + self._band()) + 16 * self._rows() * self.n_neighbors
+        each = 8 * N * (2 * n + 8 + _FEW + self._band()) + 16 * len(self.layout.tests) * self.n_neighbors
         return int(max(1, min(self.threads, self.max_bytes // each)))
 
-    def _learn(self, sizes: IntArray, counts: NDArray[np.int64]) -> None:
-        """Keep the tally, and change the filter's precision where it settles too few rows and the other does better."""
-        refined, scanned = counts.sum(axis=0).tolist()
-        self.rechecked = (self.rechecked[0] + refined, self.rechecked[1] + scanned)
-        wide = sizes > _NARROW
-        if self._precision_is_settled or not wide.any():
-            return
-        share = counts[wide, 1].mean() / self._rows()
-        if self._scanned_before is not None:
-            self._precision_is_settled = True
-            self.precision = np.float64 if share < self._scanned_before / 2 else np.float32
-        elif share > _MANY:
-            self._scanned_before, self.precision = share, np.float64
+    def _learn(self, counts: NDArray[np.int64]) -> None:
+        """Keep the tally, and filter in doubles from now on where rounding in float32 costs more than they do."""
+        doubtful, compared, needless = counts.sum(axis=0).tolist()
+        self.rechecked = (self.rechecked[0] + doubtful, self.rechecked[1] + compared)
+        many = (_MANY if self.layout.mode == AS_IS else _MANY_SCALED) * len(self.layout.X) * len(self.layout.tests)
+        if needless > many * len(counts):
+            self.precision = np.float64
 
 
 def _rounding(precision: Any) -> tuple[float, float]:
@@ -219,10 +171,16 @@ def _rounding(precision: Any) -> tuple[float, float]:
     return (2.0**-24, 1e-36) if precision is np.float32 else (2.0**-53, 1e-290)
 
 
-def _unit(largest: FloatArray) -> float:
+def _unit(top: float) -> float:
     """A power of two that brings the largest absolute value to at most 1."""
-    top = float(largest.max())
     return float(2.0 ** -np.ceil(np.log2(top))) if top > 0 else 1.0
+
+
+def _units(largest: FloatArray, masks: Masks) -> FloatArray:
+    """The same for the columns of each mask."""
+    tops = np.where(masks, largest, 0.0).max(axis=1)
+    tops[tops == 0] = 1.0
+    return np.asarray(2.0 ** -np.ceil(np.log2(tops)))
 
 
 def _kernels() -> Any:
