@@ -6,7 +6,9 @@ compile nothing while other processes wait for their turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,10 +109,23 @@ class Courier:
         graph = torch.cuda.CUDAGraph()
         if self._pool is None:
             self._pool = torch.cuda.graph_pool_handle()
-        with torch.cuda.graph(graph, pool=self._pool):  # graphs run one at a time, so they share their scratch
+        with _no_collection(), torch.cuda.graph(graph, pool=self._pool):  # graphs run in turn, so they share scratch
             work()
         kept = (graph, on_device, counts, packed, found)  # the graph reads and writes them at every replay
         return kept, packed.numpy(), found.numpy()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Collect garbage now and not in between: to free an old graph while another is recorded is fatal."""
+    gc.collect()
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def affordable(subsets: int) -> int:
