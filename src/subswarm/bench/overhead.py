@@ -16,7 +16,7 @@ from subswarm.algorithms import Search, get_algorithm
 __all__ = ["POPULATIONS", "StepCost", "step_costs"]
 
 POPULATIONS = (
-    *("2d-gpso", "2d-lpso", "2d-clpso", "2d-upso", "ga", "aco"),
+    *("2d-elite", "2d-gpso", "2d-lpso", "2d-clpso", "2d-upso", "ga", "aco"),
     *("bpso", "cbpso", "chbpso", "erfs", "pso-42", "boolean-pso", "random"),
 )
 """The algorithms that move a population; the others ask as many subsets a step as they have neighbours to look at."""
