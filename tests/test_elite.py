@@ -96,6 +96,13 @@ def test_a_stagnant_particle_begins_anew_but_the_best_never_does() -> None:
     assert np.array_equal(state.masks[[0, 2, 3]], state.elite[[0, 2, 3]])
 
 
+def test_it_starts_from_the_initial_subsets_and_says_where_there_are_too_many() -> None:
+    first = TwoDElite(initial_subsets=((1, 2), (5,))).begin(8, np.random.default_rng(0)).masks
+    assert [np.flatnonzero(row).tolist() for row in first[:2]] == [[1, 2], [5]]
+    with pytest.raises(ValueError, match="the first batch holds 2"):
+        TwoDElite(particles=2, initial_subsets=((0,), (1,), (2,))).begin(8, np.random.default_rng(0))
+
+
 def test_settings_are_checked() -> None:
     with pytest.raises(ValueError, match="recombination"):
         TwoDElite(recombination=1.5)

@@ -231,7 +231,7 @@ class TwoDElite(SubsetSettings):
 
     def _first(self, count: int, n_features: int, rng: Generator) -> Masks:
         """Subsets to start from: the initial ones, then random ones of sizes log-uniform in 1..n."""
-        given = self.initial_masks(n_features)[:count]
+        given = self.initial_masks(n_features, room=count)
         sizes = np.exp(rng.uniform(0.0, np.log(n_features + 1), size=(count, 1))).astype(np.intp)
         masks = rng.random((count, n_features)).argsort(axis=1).argsort(axis=1) < np.clip(sizes, 1, n_features)
         masks[: len(given)] = given

@@ -114,17 +114,17 @@ class SubsetSettings:
         """``count`` legal subsets to start from: the initial ones, then random ones (each bit with probability ½)."""
         rules = self.rules(n_features)
         masks = rules.random(count, rng)
-        if len(self.initial_subsets) > count:
-            raise SettingError(
-                f"initial_subsets gives {len(self.initial_subsets)} subsets, but the first batch holds {count}; "
-                "give fewer, or enlarge the population."
-            )
         if self.initial_subsets:
-            masks[: len(self.initial_subsets)] = rules.legalize(self.initial_masks(n_features), rng)
+            masks[: len(self.initial_subsets)] = rules.legalize(self.initial_masks(n_features, room=count), rng)
         return masks
 
-    def initial_masks(self, n_features: int) -> Masks:
-        """The initial subsets as masks, as they were given."""
+    def initial_masks(self, n_features: int, room: int | None = None) -> Masks:
+        """The initial subsets as masks, as they were given; there must be ``room`` for all of them."""
+        if room is not None and len(self.initial_subsets) > room:
+            raise SettingError(
+                f"initial_subsets gives {len(self.initial_subsets)} subsets, but the first batch holds {room}; "
+                "give fewer, or enlarge the population."
+            )
         given = np.zeros((len(self.initial_subsets), n_features), dtype=bool)
         for row, subset in enumerate(self.initial_subsets):
             if max(subset, default=0) >= n_features:
