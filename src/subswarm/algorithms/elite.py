@@ -309,14 +309,15 @@ class TwoDElite(SubsetSettings):
         Of two drawn at random the better is taken. The share of the latter rises in a line from 0 to 1 over the run:
         the paper's unification of local and global learning, from one end to the other.
         """
-        count = ranking.size
-        clans = np.repeat(np.arange(len(ranking)), self.particles)
-        anywhere = ranking[clans, rng.integers(0, self.particles, size=(2, count)).min(axis=0)]
+        count, order = ranking.size, ranking.ravel()
+        everyone = np.arange(count)
+        first = everyone - everyone % self.particles  # of the particle's clan
+        anywhere = order[first + rng.integers(0, self.particles, size=(2, count)).min(axis=0)]
+        apart = rng.integers(1, self.radius + 1, size=(2, count)) * (2 * rng.integers(0, 2, size=(2, count)) - 1)
+        near = first + (everyone + apart) % self.particles
         place = np.empty(count, dtype=np.intp)
-        place[ranking.ravel()] = np.arange(count)
-        apart = rng.integers(1, self.radius + 1, size=(2, count)) * rng.choice((-1, 1), size=(2, count))
-        near = clans * self.particles + (np.arange(count) + apart) % self.particles
-        near = np.where(place[near[0]] <= place[near[1]], *near)
+        place[order] = everyone
+        near = np.where(place[near[0]] <= place[near[1]], near[0], near[1])
         return np.asarray(np.where(rng.random(count) < progress, anywhere, near))
 
     def _recombined(self, own: Masks, other: Masks, rng: Generator) -> Masks:
@@ -369,13 +370,17 @@ def _contains(ascending: NDArray[np.uint64], keys: NDArray[np.uint64]) -> Mask:
 
 def _with(ascending: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The ascending keys with these among them, each once."""
-    new = np.unique(keys)
-    new = new[~_contains(ascending, new)]
-    return np.insert(ascending, np.searchsorted(ascending, new), new)
+    if not len(keys):
+        return ascending
+    both = np.concatenate([ascending, keys])
+    both.sort(kind="stable")  # two runs in order, or nearly so: quick
+    return both[np.append(True, both[1:] != both[:-1])]
 
 
 def _first_of_each(keys: NDArray[np.uint64]) -> Mask:
     """Which keys are the first of their value."""
-    first = np.zeros(len(keys), dtype=bool)
-    first[np.unique(keys, return_index=True)[1]] = True
+    order = np.argsort(keys, kind="stable")
+    ascending = keys[order]
+    first = np.ones(len(keys), dtype=bool)
+    first[order[1:]] = ascending[1:] != ascending[:-1]
     return first
