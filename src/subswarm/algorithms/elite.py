@@ -374,7 +374,7 @@ def _with(ascending: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np
         return ascending
     both = np.concatenate([ascending, keys])
     both.sort(kind="stable")  # two runs in order, or nearly so: quick
-    return both[np.append(True, both[1:] != both[:-1])]
+    return np.asarray(both[np.append(True, both[1:] != both[:-1])])
 
 
 def _first_of_each(keys: NDArray[np.uint64]) -> Mask:
