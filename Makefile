@@ -48,6 +48,7 @@ docs: $(VENV)/.ready  ## the documentation as docs/_build/index.html; a warning 
 pictures: $(VENV)/.ready  ## every picture in the documentation
 	$(BIN)/python docs/pictures/method.py
 	$(BIN)/python docs/pictures/searches.py
+	$(BIN)/python docs/pictures/ranks.py
 	$(BIN)/python docs/pictures/report.py
 	$(BIN)/subswarm bench growth --out docs/img/growth.png
 

@@ -50,11 +50,14 @@ def test_every_picture_is_made_by_a_command_and_every_one_made_is_shown(tmp_path
         assert f'"{re.sub("-(light|dark)$", "", picture.stem)}"' in makers or picture.name in makers, picture
 
 
-def test_the_pictures_of_the_method_can_be_drawn_again(tmp_path):
-    code = f"import sys; from pathlib import Path; sys.path.insert(0, {str(DOCS / 'pictures')!r}); import method; "
-    subprocess.run([sys.executable, "-c", f"{code} method.main(Path({str(tmp_path)!r}))"], check=True)
+@pytest.mark.parametrize(
+    ("script", "names"), [("method", ("learning", "moving")), ("ranks", ("ranks-knn", "ranks-nb"))]
+)
+def test_pictures_that_need_no_search_can_be_drawn_again(script, names, tmp_path):
+    code = f"import sys; from pathlib import Path; sys.path.insert(0, {str(DOCS / 'pictures')!r}); import {script}; "
+    subprocess.run([sys.executable, "-c", f"{code} {script}.main(Path({str(tmp_path)!r}))"], check=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"{name}-{theme}.svg" for name in ("learning", "moving") for theme in ("dark", "light")
+        f"{name}-{theme}.svg" for name in names for theme in ("dark", "light")
     ]
 
 
