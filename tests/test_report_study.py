@@ -12,6 +12,7 @@ import pytest
 from browser import opened
 from subswarm.report import LiveServer, study_page
 from subswarm.report.grids import grid_parts
+from subswarm.report.page import Chart, Charts, Layer, Page, Section, render
 from subswarm.study import Store, read_study, run_study
 
 STUDY = """
@@ -109,6 +110,15 @@ def test_numbers_of_a_printed_table_sort_as_numbers(store):
     assert all(cell.value is not None for cell in table.rows[0].cells[2:])
 
 
+def test_the_command_says_how_many_runs_there_are(folder, tmp_path):
+    from dataclasses import replace
+
+    path = tmp_path / "one.db"
+    with Store.writing(path) as writing:
+        writing.adopt(replace(read_study(folder / "mine.toml"), runs=1))
+    assert f"--store {path} --runs 1<" in study_page(path)
+
+
 def test_only_the_secret_address_is_answered(served):
     server, _ = served
     assert server.url.startswith("http://127.0.0.1:")
@@ -157,3 +167,25 @@ def test_the_page_of_a_study_sorts_filters_and_draws(store, tmp_path):
         search.send_keys("wine mean")
         told = driver.find_element(By.CSS_SELECTOR, "#compared .tools output").text
         assert told.startswith(("1 of", "2 of"))
+
+
+def test_many_lines_show_the_band_of_the_one_pointed_at_and_folded_charts_open(tmp_path):
+    lines = tuple(Layer(f"a{k}", [1, 2], [k, k + 1], colour=k, low=[k, k], high=[k + 1, k + 2]) for k in range(4))
+    groups = [Charts(f"of {n}", (Chart("title", "note", "x", "y", lines[:n]),), shown=n == 4) for n in (4, 3)]
+    path = tmp_path / "charts.html"
+    path.write_text(render(Page("t", "l", (Section("s", "s", tuple(groups)),), "f")), encoding="utf-8")
+    with opened(path.as_uri()) as driver:
+        from selenium.webdriver.common.by import By
+        from selenium.webdriver.common.keys import Keys
+
+        def bands(place):
+            return len(driver.find_elements(By.CSS_SELECTOR, f"details:nth-of-type({place}) polygon"))
+
+        folded = driver.find_element(By.CSS_SELECTOR, "details:nth-of-type(2) .chart")
+        assert (bands(1), folded.is_displayed()) == (0, False)
+        driver.find_element(By.CSS_SELECTOR, ".chart > svg").send_keys(Keys.ARROW_RIGHT)
+        assert bands(1) == 1
+        driver.find_element(By.CSS_SELECTOR, ".legend button").click()  # three lines are left
+        assert bands(1) == 3
+        driver.find_element(By.CSS_SELECTOR, "details:nth-of-type(2) summary").click()
+        assert (bands(2), folded.is_displayed()) == (3, True)

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from subswarm.core.errors import MissingExtraError
 
-__all__ = ["Cell", "Chart", "Code", "Column", "Layer", "Number", "Numbers", "Page", "Row", "Section", "Table", "Words",
-           "columns", "number", "render", "rows", "share", "text"]  # fmt: skip
+__all__ = ["Cell", "Chart", "Charts", "Code", "Column", "Layer", "Number", "Numbers", "Page", "Row", "Section", "Table",
+           "Words", "columns", "number", "render", "rows", "share", "text"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -138,12 +138,22 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Charts:
+    """Charts side by side below a heading that folds them away; ``shown`` at first or not."""
+
+    title: str
+    charts: tuple[Chart, ...]
+    shown: bool = True
+    kind: ClassVar[str] = "charts"
+
+
+@dataclass(frozen=True)
 class Section:
     """A question of the reader's and its answer."""
 
     id: str
     title: str
-    parts: tuple[Words | Numbers | Code | Table | Chart, ...]
+    parts: tuple[Words | Numbers | Code | Table | Chart | Charts, ...]
 
 
 @dataclass(frozen=True)
@@ -215,4 +225,5 @@ def _asset(name: str) -> str:
 
 
 def _rounded(value: float) -> float:
-    return float(f"{value:.6g}")
+    near = float(f"{value:.6g}")
+    return int(near) if near.is_integer() else near

@@ -41,7 +41,7 @@ def study_page(path: str | PathLike[str], *, live: bool = False) -> str:
     sections = [Section("found", "What was found", _found(status, results))]
     if results is not None:
         sections += [
-            Section("trust", "Can I trust it?", _trust(status, results)),
+            Section("trust", "Can I trust it?", _trust(path, status, results)),
             Section("compared", "How it compares", _tables(results, ("error", "cardinality", "tests", "claims"))),
             Section("course", "How it got there", (*problem_charts(results), *_tables(results, ("time",)))),
         ]
@@ -107,7 +107,7 @@ def _found(status: Status, results: Results | None) -> tuple[Any, ...]:
     return (Numbers(tuple(figures)), *(_tables(results, ("friedman", "ranks")) if results else ()), progress)
 
 
-def _trust(status: Status, results: Results) -> tuple[Any, ...]:
+def _trust(path: str | PathLike[str], status: Status, results: Results) -> tuple[Any, ...]:
     parts: list[Any] = []
     if status.done < status.planned:
         missing = status.planned - status.done
@@ -118,10 +118,11 @@ def _trust(status: Status, results: Results) -> tuple[Any, ...]:
         parts.append(
             Words(
                 "Not measured: errors on rows that the searches never saw. Errors in cross-validation are those the "
-                "searches minimised, so they are optimistic. `subswarm study run` with --outer 5 adds held-out ones.",
+                "searches minimised, so they are optimistic.",
                 "note",
             )
         )
+        parts.append(Code("To measure them", f"{_command(path)} --outer 5"))
     parts += _tables(results, ("wilcoxon", "stability", "baseline"))
     if status.failures:
         failures = rows([text(run), text(error)] for run, error in status.failures.items())
@@ -134,12 +135,17 @@ def _tables(results: Results, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(part for grid in grids for part in grid_parts(grid))
 
 
+def _command(path: str | PathLike[str]) -> str:
+    """What ran the study, less its outer folds."""
+    with Store.reading(path) as store:
+        name, runs = store.info().name, 1 + max(planned.run for planned in store.planned())
+    study = name if name in BUILT_IN else f"{name}.toml"
+    return f"subswarm study run {shlex.quote(study)} --store {shlex.quote(fspath(path))} --runs {runs}"
+
+
 def _again(path: str | PathLike[str], status: Status) -> tuple[Any, ...]:
     with Store.reading(path) as store:
         info, digest, found = store.info(), store.content_digest(), store.rows()
-    study = info.name if info.name in BUILT_IN else f"{info.name}.toml"
-    outer = f" --outer {info.outer}" if info.outer else ""
-    command = f"subswarm study run {shlex.quote(study)} --store {shlex.quote(fspath(path))}{outer}"
     facts = {
         "protocol": info.protocol,
         "evaluations of a run": info.evaluations,
@@ -155,7 +161,7 @@ def _again(path: str | PathLike[str], status: Status) -> tuple[Any, ...]:
     settings = {row.planned.algorithm: row.content.settings for row in found}
     listed = [(name, key, value) for name, of in settings.items() for key, value in of.items()]
     return (
-        Code("The command", command),
+        Code("The command", f"{_command(path)} --outer {info.outer}" if info.outer else _command(path)),
         Words("A run's seed follows from its place in the plan: any part of the study gives the same results again."),
         Table("What it rests on", columns("what", "value"), rows([text(k), text(v)] for k, v in facts.items())),
         Table(

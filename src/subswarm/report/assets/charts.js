@@ -3,6 +3,7 @@
 (() => {
   const NS = "http://www.w3.org/2000/svg";
   const DASHES = ["", "7 4", "2 3", "9 3 2 3", "4 2", "1 3", "12 4", "6 2 2 2"];
+  const BANDS = 3; // so many lines have their bands at the same time; of more, the line pointed at
   const MARGIN = { top: 12, right: 14, bottom: 42, left: 56 };
 
   const node = (name, attributes = {}, ...children) => {
@@ -31,8 +32,9 @@
       this.holder = holder;
       this.data = JSON.parse(holder.querySelector("script").textContent);
       this.layers = this.data.layers;
+      const lines = this.layers.filter((layer) => layer.kind === "line").sort((one, other) => one.colour - other.colour);
+      lines.forEach((layer, place) => { layer.dash = DASHES[place % 8]; });
       this.layers.forEach((layer) => { layer.colour = `var(--c${layer.colour % 8})`; layer.shown = true; });
-      this.layers.filter((layer) => layer.kind === "line").forEach((layer, place) => { layer.dash = DASHES[place % 8]; });
       this.legend = document.createElement("div");
       this.legend.className = "legend";
       this.readout = document.createElement("p");
@@ -44,8 +46,10 @@
       if (this.place.layer < 0) this.place.layer = 0;
       this.addLegend();
       holder.append(this.legend, this.readout);
-      this.draw();
-      new ResizeObserver(() => { if (Math.abs(holder.clientWidth - this.width) > 4) this.draw(); }).observe(holder);
+      this.width = 0; // what is folded away may have none: it is drawn when it is shown
+      const fit = () => { if (holder.clientWidth && Math.abs(holder.clientWidth - this.width) > 4) this.draw(); };
+      fit();
+      new ResizeObserver(fit).observe(holder);
     }
 
     addLegend() {
@@ -80,7 +84,9 @@
       const shown = this.layers.filter((layer) => layer.shown);
       const used = shown.length ? shown : this.layers;
       let [x0, x1] = extent(used.flatMap((layer) => layer.x));
-      let [y0, y1] = extent(used.flatMap((layer) => [...layer.y, ...(layer.low ?? []), ...(layer.high ?? [])]));
+      this.bands = used.filter((layer) => layer.low).length <= BANDS;
+      const reach = (layer) => (this.bands && layer.low ? [...layer.y, ...layer.low, ...layer.high] : layer.y);
+      let [y0, y1] = extent(used.flatMap(reach));
       if (this.data.heat) [x0, x1, y0, y1] = this.data.heat.box;
       else {
         const pad = (y1 - y0 || Math.abs(y1) || 1) * 0.06;
@@ -104,7 +110,8 @@
       this.svg = node("svg", { viewBox: `0 0 ${this.width} ${this.height}`, height: this.height, role: "img", tabindex: 0, "aria-label": this.data.label });
       this.axes();
       if (this.data.heat) this.heat();
-      for (const layer of this.layers) if (layer.shown) this.layer(layer);
+      const lines = this.layers.every((layer) => layer.kind === "line"); // of lines the first is the one that matters: on top
+      for (const layer of lines ? [...this.layers].reverse() : this.layers) if (layer.shown) this.layer(layer);
       this.cursor = node("g", { "pointer-events": "none" });
       this.svg.append(this.cursor);
       this.holder.prepend(this.svg);
@@ -156,15 +163,17 @@
       } else if (layer.kind === "mark") {
         at.forEach(([x, y]) => this.svg.append(this.star(Number(x), Number(y), 8, layer.colour)));
       } else {
-        if (layer.low) {
-          const up = layer.x.map((x, k) => `${this.X(x).toFixed(1)},${this.Y(layer.high[k]).toFixed(1)}`);
-          const down = layer.x.map((x, k) => `${this.X(x).toFixed(1)},${this.Y(layer.low[k]).toFixed(1)}`).reverse();
-          this.svg.append(node("polygon", { points: [...up, ...down].join(" "), fill: layer.colour, "fill-opacity": 0.15 }));
-        }
+        if (layer.low && this.bands) this.svg.append(this.band(layer));
         const line = { points: at.map((pair) => pair.join(",")).join(" "), fill: "none", "stroke-linejoin": "round" };
         if (this.data.heat) this.svg.append(node("polyline", { ...line, stroke: "#fff", "stroke-width": 4 }));
         this.svg.append(node("polyline", { ...line, stroke: this.data.heat ? "#c24e00" : layer.colour, "stroke-width": 2, "stroke-dasharray": this.data.heat ? "" : layer.dash }));
       }
+    }
+
+    band(layer) {
+      const inside = (y) => Math.min(Math.max(y, MARGIN.top), this.height - MARGIN.bottom);
+      const edge = (values) => layer.x.map((x, k) => `${this.X(x).toFixed(1)},${inside(this.Y(values[k])).toFixed(1)}`);
+      return node("polygon", { points: [...edge(layer.high), ...edge(layer.low).reverse()].join(" "), fill: layer.colour, "fill-opacity": this.bands ? 0.15 : 0.25 });
     }
 
     near(event) {
@@ -201,6 +210,7 @@
       this.cursor.replaceChildren();
       const layer = this.layers[this.place.layer];
       if (k < 0 || !layer?.shown) { this.readout.textContent = this.hint; return; }
+      if (layer.low && !this.bands) this.cursor.append(this.band(layer));
       this.cursor.append(node("circle", { cx: this.X(layer.x[k]), cy: this.Y(layer.y[k]), r: 6, fill: "none", stroke: "var(--ink)", "stroke-width": 2 }));
       const band = layer.low ? ` (${short(layer.low[k])} to ${short(layer.high[k])})` : "";
       const note = layer.notes?.[k] ? `, ${layer.notes[k]}` : "";
@@ -209,4 +219,5 @@
   }
 
   document.querySelectorAll(".chart").forEach((holder) => new Chart(holder));
+  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
 })();
