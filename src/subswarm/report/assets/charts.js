@@ -4,7 +4,7 @@
   const NS = "http://www.w3.org/2000/svg";
   const DASHES = ["", "7 4", "2 3", "9 3 2 3", "4 2", "1 3", "12 4", "6 2 2 2"];
   const BANDS = 3; // so many lines have their bands at the same time; of more, the line pointed at
-  const MARGIN = { top: 12, right: 14, bottom: 42, left: 56 };
+  const MARGIN = { top: 12, right: 22, bottom: 42, left: 56 };
 
   const node = (name, attributes = {}, ...children) => {
     const made = document.createElementNS(NS, name);
