@@ -124,6 +124,7 @@ def test_time_in_the_algorithm_and_in_evaluation_are_told_apart():
     assert 0 < result.algorithm_seconds < result.evaluation_seconds
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_search_with_the_best_so_far():
     calls = []
 

@@ -112,6 +112,7 @@ def test_what_cannot_be_repeated_on_parts_of_the_rows_is_refused_before_the_sear
             routed.fit(*WINE, sample_weight=np.ones(178))
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupted_search_is_not_repeated():
     def interrupt(snapshot):
         if snapshot.evaluations >= 60:
