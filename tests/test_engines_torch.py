@@ -29,8 +29,7 @@ def on_torch(model, data, **settings):
     return engine_for(model, data, engine="torch", **settings)
 
 
-@pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize(
+each_model = pytest.mark.parametrize(
     "model",
     [
         GaussianNB(),
@@ -40,6 +39,10 @@ def on_torch(model, data, **settings):
     ],
     ids=["nb", "normal-cdf", "knn", "standardised knn"],
 )
+
+
+@pytest.mark.parametrize("name", SMALL)
+@each_model
 def test_losses_are_the_cpu_engines_on_every_data_set(uci, name, model):
     table = uci(name)
     data = folded(model, table.X, table.y)
@@ -174,16 +177,7 @@ def test_a_selector_finds_the_same_features_with_torch():
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 @pytest.mark.parametrize("name", UCI)
-@pytest.mark.parametrize(
-    "model",
-    [
-        GaussianNB(),
-        NormalCDFBayes(),
-        KNeighborsClassifier(),
-        make_pipeline(StandardScaler(), KNeighborsClassifier()),
-    ],
-    ids=["nb", "normal-cdf", "knn", "standardised knn"],
-)
+@each_model
 def test_losses_on_a_gpu_are_the_cpu_engines(uci, name, model):
     table = uci(name)
     data = folded(model, table.X, table.y)
