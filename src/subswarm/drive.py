@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Protocol
 
@@ -13,14 +13,13 @@ from numpy.random import Generator
 
 import subswarm.plot.methods  # noqa: F401  (registers itself, so that every result can draw itself)
 from subswarm import checkpoint as files
-from subswarm.algorithms import Search, get_algorithm, name_of
-from subswarm.algorithms.plain import settings_of
+from subswarm.algorithms import Search, get_algorithm
 from subswarm.core.budget import Budget
 from subswarm.core.checks import check_int
-from subswarm.core.errors import CheckpointError, SettingError
-from subswarm.core.masks import spread
+from subswarm.core.errors import SettingError
 from subswarm.core.recording import Recorder
-from subswarm.core.types import FloatArray, History, IntArray, Masks, SearchResult, Snapshot
+from subswarm.core.types import FloatArray, IntArray, Masks, SearchResult, Snapshot
+from subswarm.course import Course, Keeper, resumed
 
 __all__ = ["Callback", "search", "search_together"]
 
@@ -87,8 +86,8 @@ def search(
     fingerprint = getattr(objective, "fingerprint", str)()
     course = _begun(algorithm, objective, budget, rng, n_features)
     if checkpoint is not None:
-        course = _resumed(course, files.read(checkpoint, fingerprint), budget)
-    keep = _Keeper(checkpoint, fingerprint, checkpoint_seconds)
+        course = resumed(course, files.read(checkpoint, fingerprint), budget)
+    keep = Keeper(checkpoint, fingerprint, checkpoint_seconds)
     recorder = Recorder(getattr(course.search.algorithm, "feature_sizes", None)) if record else None
     seen_by = (*callbacks, *(() if recorder is None else (recorder,)))
     stop_reason = _run(course, objective, budget, seen_by, keep)
@@ -163,7 +162,7 @@ def search_together(
 
 def _begun(
     algorithm: Any, objective: ObjectiveLike, budget: Budget, rng: Generator | int | None, n_features: int | None
-) -> _Course:
+) -> Course:
     if isinstance(algorithm, str):
         algorithm = get_algorithm(algorithm)
     n_features = n_features if n_features is not None else getattr(objective, "n_features", None)
@@ -182,86 +181,11 @@ def _begun(
             f"one subset costs {search.cost} evaluations, one for each partition, and the budget allows "
             f"{budget.evaluations}; allow more evaluations, or use fewer repeats."
         )
-    return _Course(search)
-
-
-@dataclass(eq=False)
-class _Course:
-    """A search on its way: its history and how long each side took."""
-
-    search: Search[Any]
-    algorithm_seconds: float = 0.0
-    evaluation_seconds: float = 0.0
-    improved_at: int = 0
-    rows: list[tuple[float, ...]] = field(default_factory=list)
-    evaluated: set[bytes] = field(default_factory=set)
-
-    @property
-    def seconds(self) -> float:
-        return self.algorithm_seconds + self.evaluation_seconds
-
-    @property
-    def seen_anything(self) -> bool:
-        return self.search.evaluations > 0
-
-    def note(self, masks: Masks, best_before: float) -> None:
-        best = self.search.best
-        if best.fitness < best_before:
-            self.improved_at = self.search.evaluations
-        self.rows.append((self.search.evaluations, best.fitness, best.cardinality, spread(masks), self.seconds))
-
-    def remember(self, question: _Question) -> None:
-        """Note which evaluations are asked, so that those asked before are known."""
-        masks, R = np.packbits(question.masks, axis=1), self.search.n_partitions
-        partitions = np.tile(np.arange(R), len(masks)) if question.partitions is None else question.partitions
-        keys = np.repeat(masks, len(partitions) // len(masks), axis=0)
-        self.evaluated.update(f"{p} ".encode() + key.tobytes() for p, key in zip(partitions, keys, strict=True))
-
-    def _computed(self, objective: ObjectiveLike) -> int:
-        """Distinct evaluations, had this search been alone with its objective."""
-        if not hasattr(objective, "computed"):
-            return self.search.evaluations
-        return len(self.evaluated) if self.evaluated else int(objective.computed)
-
-    def history(self) -> History:
-        columns = np.array(self.rows, dtype=np.float64).reshape(-1, 5).T
-        return History(
-            evaluations=columns[0].astype(np.intp),
-            best_fitness=columns[1],
-            best_cardinality=columns[2].astype(np.intp),
-            spread=columns[3],
-            seconds=columns[4],
-        )
-
-    def result(self, objective: ObjectiveLike, stop_reason: str) -> SearchResult:
-        if not self.search.answered:
-            raise SettingError(
-                f"{name_of(self.search.algorithm)} was stopped by {stop_reason} after {self.search.evaluations} "
-                "evaluations, before it had come to a subset within min_features and max_features; allow more "
-                "evaluations, or widen the limits."
-            )
-        best = self.search.best
-        computed = self._computed(objective)  # before the best is scored in folds it may not have seen
-        fold_losses = getattr(objective, "losses_of", None)
-        return SearchResult(
-            best=best,
-            fold_losses=None if fold_losses is None else fold_losses(best.mask),
-            front=self.search.front,
-            history=self.history(),
-            stop_reason=stop_reason,
-            evaluations=self.search.evaluations,
-            computed=computed,
-            algorithm_seconds=self.algorithm_seconds,
-            evaluation_seconds=self.evaluation_seconds,
-            engine=getattr(objective, "engine", "function"),
-            algorithm=name_of(self.search.algorithm),
-            settings=settings_of(self.search.algorithm),
-            n_partitions=self.search.n_partitions,
-        )
+    return Course(search)
 
 
 def _run(
-    course: _Course, objective: ObjectiveLike, budget: Budget, callbacks: tuple[Callback, ...], keep: _Keeper
+    course: Course, objective: ObjectiveLike, budget: Budget, callbacks: tuple[Callback, ...], keep: Keeper
 ) -> str:
     """Ask, evaluate and tell until something says stop; the reason why."""
     try:
@@ -276,7 +200,7 @@ def _run(
     return reason
 
 
-def _stop_reason(course: _Course, budget: Budget) -> str | None:
+def _stop_reason(course: Course, budget: Budget) -> str | None:
     search = course.search
     if budget.target is not None and search.answered and search.best.fitness <= budget.target:
         return "target"
@@ -304,20 +228,20 @@ class _Question:
     seconds: float
 
 
-def _one_step(course: _Course, objective: ObjectiveLike, budget: Budget) -> Snapshot:
+def _one_step(course: Course, objective: ObjectiveLike, budget: Budget) -> Snapshot:
     question = _asked(course, budget)
     started = time.perf_counter()
     (fitness,) = _scored([question], objective)
     return _told(course, budget, question, fitness, time.perf_counter() - started)
 
 
-def _step_together(courses: Sequence[_Course], objective: ObjectiveLike, budget: Budget) -> None:
+def _step_together(courses: Sequence[Course], objective: ObjectiveLike, budget: Budget) -> None:
     """One step of each search, all their subsets scored as one batch."""
     if not courses:
         return
     questions = [_asked(course, budget) for course in courses]
     for course, question in zip(courses, questions, strict=True):
-        course.remember(question)
+        course.remember(question.masks, question.partitions)
     started = time.perf_counter()
     answers = _scored(questions, objective)
     costs = np.array([question.cost * len(question.masks) for question in questions])
@@ -342,7 +266,7 @@ def _scored(questions: Sequence[_Question], objective: Any) -> list[FloatArray]:
     return [found[place] for place in range(len(questions))]
 
 
-def _asked(course: _Course, budget: Budget) -> _Question:
+def _asked(course: Course, budget: Budget) -> _Question:
     search = course.search
     started = time.perf_counter()
     masks, partitions, cost = search.ask(), search.partitions, search.cost
@@ -358,7 +282,7 @@ def _asked(course: _Course, budget: Budget) -> _Question:
     )
 
 
-def _told(course: _Course, budget: Budget, question: _Question, fitness: FloatArray, seconds: float) -> Snapshot:
+def _told(course: Course, budget: Budget, question: _Question, fitness: FloatArray, seconds: float) -> Snapshot:
     """Tell a search the fitness of what it asked, which took so many seconds, and note how it stands."""
     search = course.search
     started = time.perf_counter()
@@ -379,49 +303,4 @@ def _told(course: _Course, budget: Budget, question: _Question, fitness: FloatAr
         masks=question.masks,
         fitness=fitness,
         state=question.state,
-    )
-
-
-@dataclass(eq=False)
-class _Keeper:
-    """Writes the checkpoint: at once after the first step, then not more often than asked."""
-
-    path: str | PathLike[str] | None
-    fingerprint: str
-    every_seconds: float
-    written_at: float = -np.inf
-
-    def sometimes(self, course: _Course) -> None:
-        if self.path is not None and time.monotonic() - self.written_at >= self.every_seconds:
-            self.now(course)
-
-    def now(self, course: _Course) -> None:
-        if self.path is None or course.search.cut_short:
-            return  # a batch that was evaluated in part is not a state to go on from; the one before it is on file
-        arrays, values = course.search.saved()
-        arrays["history"] = np.array(course.rows, dtype=np.float64).reshape(-1, 5)
-        values |= {
-            "algorithm_seconds": course.algorithm_seconds,
-            "evaluation_seconds": course.evaluation_seconds,
-            "improved_at": course.improved_at,
-        }
-        files.write(self.path, arrays, values, self.fingerprint)
-        self.written_at = time.monotonic()
-
-
-def _resumed(course: _Course, saved: files.Saved | None, budget: Budget) -> _Course:
-    if saved is None:
-        return course
-    values = saved.values | {"planned": budget.evaluations}
-    if values["n_features"] != course.search.n_features:
-        raise CheckpointError(
-            f"the checkpoint is of a search among {values['n_features']} features, this one is among "
-            f"{course.search.n_features}; use another checkpoint file."
-        )
-    return _Course(
-        Search.restored(course.search.algorithm, saved.arrays, values),
-        algorithm_seconds=values["algorithm_seconds"],
-        evaluation_seconds=values["evaluation_seconds"],
-        improved_at=values["improved_at"],
-        rows=[tuple(row) for row in saved.arrays["history"].tolist()],
     )
