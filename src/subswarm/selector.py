@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from subswarm.algorithms import get_algorithm
-from subswarm.algorithms.search import SubsetSettings
+from subswarm.algorithms.subset_settings import SubsetSettings
 from subswarm.columns import ColumnsView
 from subswarm.core.budget import Budget
 from subswarm.core.checks import check_choice, check_int

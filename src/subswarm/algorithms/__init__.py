@@ -14,8 +14,9 @@ from subswarm.algorithms.elite import EliteSwarm, TwoDElite
 from subswarm.algorithms.filters import MRMR, AnovaF, MutualInformation, RankingSearch, ReliefF
 from subswarm.algorithms.genetic import GeneticAlgorithm
 from subswarm.algorithms.random_search import RandomSearch
-from subswarm.algorithms.search import Algorithm, Search, State, SubsetSettings
+from subswarm.algorithms.search import Algorithm, Search, State
 from subswarm.algorithms.sequential import SBFS, SBS, SFFS, SFS, PlusLMinusR
+from subswarm.algorithms.subset_settings import SubsetSettings
 from subswarm.algorithms.tabu import TabuSearch
 from subswarm.algorithms.threshold_pso import PSO42, ErFS
 from subswarm.algorithms.two_d import Pull, Swarm, TwoD, TwoDCLPSO, TwoDGPSO, TwoDLPSO, TwoDUPSO

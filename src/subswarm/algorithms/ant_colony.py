@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from subswarm.algorithms.search import SubsetSettings
+from subswarm.algorithms.subset_settings import SubsetSettings
 from subswarm.core.checks import check_int, check_real
 from subswarm.core.errors import SettingError
 from subswarm.core.types import FloatArray, Masks

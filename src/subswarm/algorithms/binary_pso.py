@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from subswarm.algorithms.bests import Bests, first_bests, improved, updated
 from subswarm.algorithms.chaos import CHAOTIC_MAPS, chaotic
-from subswarm.algorithms.search import SubsetSettings
+from subswarm.algorithms.subset_settings import SubsetSettings
 from subswarm.core.checks import check_choice, check_int, check_real
 from subswarm.core.errors import SettingError
 from subswarm.core.types import FloatArray, IntArray, Masks

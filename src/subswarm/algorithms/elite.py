@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from subswarm.algorithms.agreement import nested_by_agreement
-from subswarm.algorithms.search import SubsetSettings
+from subswarm.algorithms.subset_settings import SubsetSettings
 from subswarm.core.checks import check_int, check_real
 from subswarm.core.masks import SubsetRules
 from subswarm.core.types import FloatArray, IntArray, Mask, Masks

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from subswarm.algorithms.learning import wheel_position
-from subswarm.algorithms.search import SubsetSettings
+from subswarm.algorithms.subset_settings import SubsetSettings
 from subswarm.core.checks import check_choice, check_int, check_real
 from subswarm.core.types import FloatArray, IntArray, Masks
 

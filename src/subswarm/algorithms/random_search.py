@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from subswarm.algorithms.learning import ranked_features
-from subswarm.algorithms.search import SubsetSettings
+from subswarm.algorithms.subset_settings import SubsetSettings
 from subswarm.core.checks import check_choice, check_int
 from subswarm.core.types import FloatArray, Masks
 

@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from subswarm.algorithms.bests import Bests, first_bests, improved, updated
 from subswarm.algorithms.learning import ranked_features
-from subswarm.algorithms.search import SubsetSettings
+from subswarm.algorithms.subset_settings import SubsetSettings
 from subswarm.core.checks import check_int, check_real
 from subswarm.core.types import FloatArray, IntArray, Masks
 

@@ -16,7 +16,7 @@ from subswarm.algorithms.comprehensive import comprehensive_teachers
 from subswarm.algorithms.learning import CARDINALITY, FEATURE
 from subswarm.algorithms.neighborhood import ring_best
 from subswarm.algorithms.schedules import INERTIA_SCHEDULES, UNIFICATION_SCHEDULES, inertia_at, unification_at
-from subswarm.algorithms.search import SubsetSettings
+from subswarm.algorithms.subset_settings import SubsetSettings
 from subswarm.core.checks import check_choice, check_int, check_real
 from subswarm.core.errors import SettingError
 from subswarm.core.types import FloatArray, IntArray, Masks

@@ -10,7 +10,7 @@ import typer
 
 from subswarm.algorithms import REGISTRY, settings
 from subswarm.algorithms.plain import settings_of
-from subswarm.algorithms.search import SubsetSettings
+from subswarm.algorithms.subset_settings import SubsetSettings
 
 __all__ = ["algorithms"]
 
