@@ -44,7 +44,8 @@ class Racing(SubsetSettings):
         return self._newcomers(*self._learnt(state, masks, losses.mean(axis=1)), rng)
 
     def answers(self, state):
-        return state.known, state.estimates
+        order = np.argsort(state.estimates, kind="stable")
+        return state.known[order], state.estimates[order]
 
     def _learnt(self, state, masks, fitness):
         return np.concatenate([state.known, masks]), np.concatenate([state.estimates, fitness])

@@ -12,7 +12,8 @@ from sklearn.naive_bayes import GaussianNB
 from subswarm import Budget, Search, make_objective, search
 from subswarm.algorithms import TwoDElite
 from subswarm.algorithms.agreement import nested_by_agreement
-from subswarm.algorithms.elite import ADD, REMOVE, Moves
+from subswarm.algorithms.elite import Moves
+from subswarm.algorithms.elite_numpy import ADD, REMOVE
 from subswarm.core.types import FloatArray, Masks
 
 
@@ -38,7 +39,7 @@ def test_first_sizes_are_log_uniform() -> None:
 
 
 def test_hardly_a_subset_is_asked_twice_while_there_are_others() -> None:
-    search_ = Search(TwoDElite(), 16, rng=1)
+    search_ = Search(TwoDElite(opening=0.0), 16, rng=1)
     asked = [row.tobytes() for row in np.unique(search_.ask(), axis=0)]  # the first, random ones may repeat themselves
     for _ in range(40):
         search_.tell(distance_to(np.arange(16) < 4)(search_.ask()))
@@ -116,6 +117,73 @@ def test_the_ranking_by_votes_is_nested_and_ends_at_twice_the_mean_size() -> Non
     nested, votes = nested_by_agreement(subsets, 10)
     assert votes[[3, 5, 7, 0]] == pytest.approx([1, 2 / 3, 1 / 3, 0])
     assert [np.flatnonzero(row).tolist() for row in nested] == [[3], [3, 5], [3, 5, 7], [0, 3, 5, 7]]
+
+
+def walks(search_: Search, landscape) -> list[int]:
+    """The sizes of the batches that are the walk's, from the first on."""
+    sizes = []
+    while True:
+        search_.tell(landscape(search_.ask()))
+        if not search_.state.walking:
+            return sizes
+        sizes.append(len(search_.ask()))
+
+
+def test_the_walk_takes_its_share_of_the_budget_and_what_it_found_joins_the_swarm() -> None:
+    search_ = Search(TwoDElite(opening=0.1), 40, rng=0, evaluations=2000)
+    planted = np.arange(40) < 12
+    batches = walks(search_, distance_to(planted))
+    assert batches[:4] == [40, 39, 1, 38]  # one feature, a second, a step back that does not help, a third
+    assert 200 - 40 < 30 + sum(batches) <= 200
+    elite = {tuple(np.flatnonzero(row)) for row in search_.state.elite}
+    assert {(0,), (0, 1)} <= elite
+    assert len(search_.state.found) == 0
+
+
+def test_the_swarm_does_not_go_where_the_walk_has_been() -> None:
+    search_ = Search(TwoDElite(), 40, rng=0, evaluations=6000)
+    asked = []
+    for _ in range(40):
+        asked.append((search_.state.walking, {row.tobytes() for row in search_.ask()}))
+        search_.tell(distance_to(np.arange(40) < 5)(search_.ask()))
+    walked = set().union(*(batch for walking, batch in asked if walking))
+    swarmed = set().union(*(batch for walking, batch in asked[1:] if not walking))
+    assert len(walked) > 100
+    assert not walked & swarmed
+
+
+@pytest.mark.parametrize(
+    ("settings", "search_settings"),
+    [
+        ({"opening": 0.0}, {}),
+        ({"min_features": 2}, {}),
+        ({}, {"evaluations": None}),
+        ({}, {"n_partitions": 2}),
+        ({}, {"evaluations": 600}),  # the first step alone would be more than its share
+    ],
+)
+def test_there_is_no_walk_where_it_does_not_fit(settings, search_settings) -> None:
+    search_ = Search(TwoDElite(**settings), 60, rng=0, **search_settings)
+    assert walks(search_, distance_to(np.arange(60) < 5)) == []
+
+
+def test_a_walk_that_meets_its_end_is_over() -> None:
+    search_ = Search(TwoDElite(opening=1.0), 4, rng=0, evaluations=6000)
+    assert sum(walks(search_, distance_to(np.arange(4) < 2))) < 30
+    search_.tell(distance_to(np.arange(4) < 2)(search_.ask()))
+    assert not search_.state.walking
+
+
+def test_the_answer_is_the_largest_agreed_subset_that_is_hardly_worse() -> None:
+    settings = TwoDElite(n_partitions=2, tolerance=0.1)
+    agreed = np.tri(4, dtype=bool)
+    state = replace(
+        settings.begin(4, np.random.default_rng(0)), agreed=agreed, agreed_fitness=np.array([0.5, 0.2, 0.22, 0.3])
+    )
+    masks, fitness = settings.answers(state)
+    assert masks[0].sum() == 3
+    assert fitness[0] == 0.22
+    assert sorted(fitness) == [0.2, 0.22, 0.3, 0.5]
 
 
 class Partitioned:

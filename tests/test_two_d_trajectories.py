@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from subswarm.algorithms import Search, get_algorithm, learning, learning_numpy
+from trajectories import digest_of
 
 TRAJECTORIES = [
     ("2d-upso", 5, {}, "4c09aee91d264346"),
@@ -42,15 +41,3 @@ def rules(request, monkeypatch):
 def test_every_mask_asked_is_the_one_that_was_asked_before(name, n, settings, digest):
     search = Search(replace(get_algorithm(name), **settings), n, rng=3, evaluations=1500)
     assert digest_of(search, n) == digest
-
-
-def digest_of(search, n):
-    """Of all masks asked in 50 steps, on a landscape of whole numbers, and of the generator's state after them."""
-    planted, weights = np.arange(n) % 3 == 0, np.arange(n) * 7919 % 101 + 1
-    asked = hashlib.sha256()
-    for _ in range(50):
-        masks = search.ask()
-        asked.update(np.packbits(masks, axis=1).tobytes())
-        search.tell(((masks ^ planted).sum(axis=1) * 3 + masks @ weights % 7) / (3 * n + 7))
-    asked.update(str(search.saved()[1]["generator"]).encode())
-    return asked.hexdigest()[:16]

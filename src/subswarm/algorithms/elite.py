@@ -3,34 +3,37 @@
 The paper's particle is drawn anew at every step from what it has learnt. Here a particle *is* its personal best, and a
 step asks for one child of each: recombined with another's, then moved by a few features. What is learnt, on both of the
 paper's dimensions, is the likelihood that a move helps: for each feature, that adding (or removing) it does; for the
-cardinality, that growing (or shrinking) does.
+cardinality, that growing (or shrinking) does. Before that, a short floating forward walk finds what greed can find.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from subswarm.algorithms import elite_numpy
 from subswarm.algorithms.agreement import nested_by_agreement
+from subswarm.algorithms.compiled import kernel_or
+from subswarm.algorithms.sequential import SFFS, Walk
 from subswarm.algorithms.subset_settings import SubsetSettings
 from subswarm.core.checks import check_int, check_real
-from subswarm.core.masks import SubsetRules
 from subswarm.core.types import FloatArray, IntArray, Mask, Masks
 
 __all__ = ["EliteSwarm", "Moves", "TwoDElite"]
 
-ADD, REMOVE = 0, 1
-"""The two kinds of move, first axis of what is learnt of them."""
-
 _LEAST = 1e-9
 """Keeps what was learnt from vanishing where nothing has helped for very long."""
 
-_ATTEMPTS = 12
-"""How often a child that was visited before is made anew; every third attempt moves it further."""
+_ROUNDS = (1, 2, 3, 3, 3)
+"""How many children are made of a particle until one was never visited, round by round; from the third round on each
+moves them twice as far."""
+
+_FOUND = 5
+"""How many of the walk's subsets join the swarm."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +87,9 @@ class EliteSwarm:
     words : a random word for each feature, then each clan; a subset's key is the sum of its words
     visited : the keys of all subsets visited, ascending
     spent : evaluations
+    walk : where the walk at the beginning is; without masks once it has met its end
+    walking : whether the masks are its candidates
+    found, found_fitness : the best subsets it has met, of different sizes, until they join; shape (F, n) and (F,)
     agreeing : whether the masks are what the clans agree on
     agreed, agreed_fitness : those subsets once they were evaluated, shape (A, n) and (A,); none before
     """
@@ -97,6 +103,10 @@ class EliteSwarm:
     words: NDArray[np.uint64]
     visited: NDArray[np.uint64]
     spent: int
+    walk: Walk
+    walking: bool
+    found: Masks
+    found_fitness: FloatArray
     agreeing: bool
     agreed: Masks
     agreed_fitness: FloatArray
@@ -131,10 +141,14 @@ class EliteSwarm:
 class TwoDElite(SubsetSettings):
     """Our own: an elite that recombines and learns its moves; it starts from all sizes, and the smaller wins ties.
 
-    On one partition it is one swarm. On several (``repeats``, or a repeated splitter as ``cv``) it is a clan for each,
-    which scores its children on its own partition only. Shortly before the budget ends the features are ranked by how
-    many of the clans' best subsets have them, and the first of this ranking, as many as score best on all partitions,
-    are the answer: what one partition alone would have favoured by luck is voted out.
+    On one partition it is one swarm. After its first batch a floating forward search (`SFFS`) takes a share of the
+    budget, and the best subsets that it met, of different sizes, take the places of the swarm's worst.
+
+    On several partitions (``repeats``, or a repeated splitter as ``cv``) it is a clan for each, which scores its
+    children on its own partition only. Shortly before the budget ends the features are ranked by how many of the clans'
+    best subsets have them, and some of the first of this ranking, scored on all partitions, are the answer: the largest
+    such subset that is hardly worse than the best. What one partition alone would have favoured by luck is voted out,
+    and a feature that many vote for is left out only where that pays.
 
     Parameters
     ----------
@@ -142,7 +156,7 @@ class TwoDElite(SubsetSettings):
         Of each clan.
     recombination : float, default=1
         A child takes each feature's state from the other parent with a probability drawn from U[0, this].
-    strength : float, default=1
+    strength : float, default=0.5
         Features added, and features removed, on average; what is learnt shifts it to one side or the other.
     radius : int, default=1
         Neighbours on either side of a clan's ring. A child's other parent is one of them at first and one of the best
@@ -153,10 +167,16 @@ class TwoDElite(SubsetSettings):
         Tries of a move that count as much as the mean of all moves.
     refresh_gap : int or None, default=30
         Steps without a better subset after which a particle begins anew, the best of its clan excepted.
+    opening : float, default=0.1
+        Share of the budget that the walk at the beginning may take. There is none on several partitions, where the
+        budget has no end that is known, and where a subset must have more than one feature.
     agreement : int, default=20
         Best subsets of each clan that have a vote.
     agreement_sizes : int, default=25
         How many sizes of the agreed ranking are tried.
+    tolerance : float, default=0.02
+        By how much the answer may be worse than the best of the agreed ranking, as a share of the distance between the
+        best and the worst of it.
     n_partitions : int or None
         Partitions of the objective, filled in by the search.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
@@ -168,13 +188,15 @@ class TwoDElite(SubsetSettings):
 
     particles: int = 30
     recombination: float = 1.0
-    strength: float = 1.0
+    strength: float = 0.5
     memory: float = 0.97
     caution: float = 5.0
     refresh_gap: int | None = 30
     radius: int = 1
+    opening: float = 0.1
     agreement: int = 20
     agreement_sizes: int = 25
+    tolerance: float = 0.02
     n_partitions: int | None = None
 
     def __post_init__(self) -> None:
@@ -186,8 +208,10 @@ class TwoDElite(SubsetSettings):
         check_real("memory", self.memory, low=0, high=1)
         check_real("caution", self.caution, above=0)
         check_int("refresh_gap", self.refresh_gap, low=1, optional=True)
+        check_real("opening", self.opening, low=0, high=1)
         check_int("agreement", self.agreement, low=1)
         check_int("agreement_sizes", self.agreement_sizes, low=1)
+        check_real("tolerance", self.tolerance, low=0, high=1)
         check_int("n_partitions", self.n_partitions, low=1, optional=True)
 
     def begin(self, n_features: int, rng: Generator) -> EliteSwarm:
@@ -204,30 +228,41 @@ class TwoDElite(SubsetSettings):
             words=rng.integers(0, 2**64, size=n_features + clans, dtype=np.uint64),
             visited=np.empty(0, dtype=np.uint64),
             spent=0,
+            walk=self._floating.begin(n_features, rng),
+            walking=False,
+            found=np.empty((0, n_features), dtype=bool),
+            found_fitness=np.empty(0),
             agreeing=False,
             agreed=np.empty((0, n_features), dtype=bool),
             agreed_fitness=np.empty(0),
         )
 
     def step(self, state: EliteSwarm, fitness: FloatArray, progress: float, rng: Generator) -> EliteSwarm:
-        """Take in the fitness; then children of the elite, or what the clans agree on where it is time for that."""
+        """Take in the fitness; then the walk's next step, what the clans agree on, or children of the elite."""
         clans = state.clan_count
         if state.agreeing:
             swarm = replace(state, agreed=state.masks, agreed_fitness=fitness, agreeing=False)
+        elif state.walking:
+            swarm = self._walked(state, fitness, progress, rng)
         else:
             swarm = self._learnt(state, fitness)
         swarm = replace(swarm, spent=state.spent + len(fitness) * (clans if state.agreeing else 1))
+        if self._may_walk(swarm, progress):
+            return replace(swarm, masks=swarm.walk.masks, partitions=_first_partition(swarm.walk), walking=True)
         if clans > 1 and not len(swarm.agreed) and self._is_time(swarm, progress):
             return replace(swarm, masks=self._agreed(swarm, rng), partitions=None, agreeing=True)
-        swarm = self._refreshed(swarm, rng)
+        swarm = self._refreshed(_joined(swarm), rng)
         return replace(swarm, masks=self._children(swarm, progress, rng), partitions=swarm.clans)
 
     def answers(self, state: EliteSwarm) -> tuple[Masks, FloatArray]:
-        """What the clans agree on with its loss on all partitions; before that, each clan's best on its own."""
+        """What the clans agree on with its loss on all partitions, the chosen one first; before, the clans' best."""
         if len(state.agreed):
-            return state.agreed, state.agreed_fitness
-        known = np.isfinite(state.fitness)
-        return state.elite[known], state.fitness[known]
+            masks, fitness = state.agreed, state.agreed_fitness
+            good = fitness <= fitness.min() + self.tolerance * np.ptp(fitness)
+            order = np.lexsort((fitness, -masks.sum(axis=1), ~good))
+            return masks[order], fitness[order]
+        order = np.lexsort((state.cardinality, state.fitness))[: int(np.isfinite(state.fitness).sum())]
+        return state.elite[order], state.fitness[order]
 
     def _first(self, count: int, n_features: int, rng: Generator) -> Masks:
         """Subsets to start from: the initial ones, then random ones of sizes log-uniform in 1..n."""
@@ -236,6 +271,37 @@ class TwoDElite(SubsetSettings):
         masks = rng.random((count, n_features)).argsort(axis=1).argsort(axis=1) < np.clip(sizes, 1, n_features)
         masks[: len(given)] = given
         return self.rules(n_features).legalize(masks, rng)
+
+    @property
+    def _floating(self) -> SFFS:
+        """The walk at the beginning, which obeys the same rules."""
+        shared = {field.name: getattr(self, field.name) for field in fields(SubsetSettings)}
+        return SFFS(**shared | {"initial_subsets": ()})
+
+    def _may_walk(self, swarm: EliteSwarm, progress: float) -> bool:
+        """Whether the walk's next step fits into its share of the budget."""
+        if swarm.clan_count > 1 or self.min_features > 1 or progress <= 0 or not len(swarm.walk.masks):
+            return False
+        return swarm.spent + len(swarm.walk.masks) <= self.opening * swarm.spent / progress
+
+    def _walked(self, swarm: EliteSwarm, fitness: FloatArray, progress: float, rng: Generator) -> EliteSwarm:
+        """The swarm after a step of the walk, with its best candidate among what was found."""
+        best = int(np.argmin(fitness))
+        found = np.concatenate([swarm.found, swarm.masks[best][None]])
+        found_fitness = np.append(swarm.found_fitness, fitness[best])
+        sizes = found.sum(axis=1)
+        order = np.lexsort((sizes, found_fitness))
+        kept = order[np.sort(np.unique(sizes[order], return_index=True)[1])][:_FOUND]
+        walk = self._floating.step(swarm.walk, fitness, progress, rng)
+        clan = np.zeros(len(fitness), dtype=np.intp)
+        return replace(
+            swarm,
+            walk=replace(swarm.walk, masks=swarm.walk.masks[:0]) if walk is None else walk,
+            walking=False,
+            found=found[kept],
+            found_fitness=found_fitness[kept],
+            visited=_with(swarm.visited, _rules().keys_of(swarm.masks, clan, swarm.words)),
+        )
 
     def _learnt(self, swarm: EliteSwarm, fitness: FloatArray) -> EliteSwarm:
         """The elite, and what is known of moves, after the children were evaluated."""
@@ -256,7 +322,7 @@ class TwoDElite(SubsetSettings):
                 better.reshape(by_clan[:2]),
                 self.memory,
             ),
-            visited=_with(swarm.visited, _keys(children, swarm.clans, swarm.words)),
+            visited=_with(swarm.visited, _rules().keys_of(children, swarm.clans, swarm.words)),
         )
 
     def _refreshed(self, swarm: EliteSwarm, rng: Generator) -> EliteSwarm:
@@ -281,48 +347,41 @@ class TwoDElite(SubsetSettings):
         n_features = swarm.elite.shape[1]
         rules, clans = self.rules(n_features), swarm.clans
         ranking, likelihood = swarm.ranking(), swarm.moves.likelihood(self.caution)
+        place = np.empty(ranking.size, dtype=np.intp)
+        place[ranking.ravel()] = np.arange(ranking.size)
         direction = self.strength * swarm.moves.direction()
         children = swarm.elite.copy()
-        keys = _keys(children, clans, swarm.words)
+        keys = _rules().keys_of(children, clans, swarm.words)
         settled = np.isinf(swarm.fitness) & _first_of_each(keys) & ~_contains(swarm.visited, keys)
-        open_to, taken = np.flatnonzero(~settled), _with(swarm.visited, keys[settled])
-        for attempt in range(_ATTEMPTS):
-            clan = clans[open_to]
-            mates = self._mates(ranking, progress, rng)[open_to]
-            mixed = self._recombined(swarm.elite[open_to], swarm.elite[mates], rng)
-            expected = (1 + attempt // 3) * direction[clan]
-            made = rules.legalize(_moved(mixed, likelihood[clan], expected, rules, rng), rng)
-            keys = _keys(made, clan, swarm.words)
-            fresh = _first_of_each(keys) & ~_contains(taken, keys)
-            children[open_to[fresh]] = made[fresh]
-            taken = _with(taken, keys[fresh])
-            if attempt == _ATTEMPTS - 1:
-                children[open_to[~fresh]] = made[~fresh]
-            open_to = open_to[~fresh]
+        open_to, taken = np.flatnonzero(~settled), keys[settled]
+        for number, tries in enumerate(_ROUNDS):
             if not len(open_to):
                 break
+            parents = np.repeat(open_to, tries)
+            made = rules.legalize(
+                _rules().bred(
+                    elite=swarm.elite,
+                    order=ranking.ravel(),
+                    place=place,
+                    parents=parents,
+                    particles=self.particles,
+                    radius=self.radius,
+                    progress=float(progress),
+                    recombination=float(self.recombination),
+                    likelihood=likelihood,
+                    expected=max(1, 2 ** (number - 1)) * direction,
+                    fixed=rules.fixed,
+                    draws=rng.random((len(parents), elite_numpy.CHOICES + n_features)),
+                ),
+                rng,
+            )
+            keys = _rules().keys_of(made, clans[parents], swarm.words).reshape(-1, tries)
+            chosen = _rules().first_unseen(keys, swarm.visited, taken)
+            row, fresh = np.arange(len(open_to)), chosen >= 0
+            children[open_to] = made.reshape(-1, tries, n_features)[row, chosen]  # the last one, where all were visited
+            taken = np.concatenate([taken, keys[row[fresh], chosen[fresh]]])
+            open_to = open_to[~fresh]
         return children
-
-    def _mates(self, ranking: IntArray, progress: float, rng: Generator) -> IntArray:
-        """Whom each particle recombines with, shape (C * P,): a neighbour on its clan's ring, or one of the best.
-
-        Of two drawn at random the better is taken. The share of the latter rises in a line from 0 to 1 over the run:
-        the paper's unification of local and global learning, from one end to the other.
-        """
-        count, order = ranking.size, ranking.ravel()
-        everyone = np.arange(count)
-        first = everyone - everyone % self.particles  # of the particle's clan
-        anywhere = order[first + rng.integers(0, self.particles, size=(2, count)).min(axis=0)]
-        apart = rng.integers(1, self.radius + 1, size=(2, count)) * (2 * rng.integers(0, 2, size=(2, count)) - 1)
-        near = first + (everyone + apart) % self.particles
-        place = np.empty(count, dtype=np.intp)
-        place[order] = everyone
-        near = np.where(place[near[0]] <= place[near[1]], near[0], near[1])
-        return np.asarray(np.where(rng.random(count) < progress, anywhere, near))
-
-    def _recombined(self, own: Masks, other: Masks, rng: Generator) -> Masks:
-        share = self.recombination * rng.random((len(own), 1))
-        return np.where(rng.random(own.shape) < share, other, own)
 
     def _is_time(self, swarm: EliteSwarm, progress: float) -> bool:
         """Whether one more batch of children would leave too little of the budget to try what the clans agree on."""
@@ -340,25 +399,30 @@ class TwoDElite(SubsetSettings):
         return np.unique(legal, axis=0)
 
 
-def _moved(masks: Masks, likelihood: FloatArray, expected: FloatArray, rules: SubsetRules, rng: Generator) -> Masks:
-    """Each subset with about ``expected`` features (P, 2) added and removed, those likely to help (P, 2, n) first."""
-    absent = np.where(masks, 0.0, likelihood[:, ADD])
-    present = np.where(masks & ~rules.fixed, likelihood[:, REMOVE], 0.0)
-    flips = rng.random(masks.shape) < _shares(absent, expected[:, ADD]) + _shares(present, expected[:, REMOVE])
-    return np.asarray(masks ^ flips)
+def _joined(swarm: EliteSwarm) -> EliteSwarm:
+    """The swarm with what the walk has found in the places of its worst."""
+    count = min(len(swarm.found), len(swarm.elite))
+    if not count:
+        return swarm
+    elite, fitness, stagnation = swarm.elite.copy(), swarm.fitness.copy(), swarm.stagnation.copy()
+    worst = swarm.ranking()[0, -count:]
+    elite[worst], fitness[worst], stagnation[worst] = swarm.found[:count], swarm.found_fitness[:count], 0
+    return replace(
+        swarm,
+        elite=elite,
+        fitness=fitness,
+        stagnation=stagnation,
+        found=swarm.found[:0],
+        found_fitness=swarm.found_fitness[:0],
+    )
 
 
-def _shares(weights: FloatArray, expected: FloatArray) -> FloatArray:
-    """Probabilities in proportion to the weights (P, n) that add up to ``expected`` (P,), none above 1."""
-    whole = weights.sum(axis=1)
-    scale = np.divide(expected, whole, out=np.zeros_like(whole), where=whole > 0)
-    return np.asarray(np.minimum(1.0, weights * scale[:, None]))
+def _first_partition(walk: Walk) -> IntArray:
+    return np.zeros(len(walk.masks), dtype=np.intp)
 
 
-def _keys(masks: Masks, clans: IntArray, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A number for each subset of a clan, all different for all practical purposes, shape (P,)."""
-    n_features = masks.shape[1]
-    return np.asarray(masks @ words[:n_features] + words[n_features:][clans])
+def _rules() -> Any:
+    return kernel_or(elite_numpy, "elite_kernel")
 
 
 def _contains(ascending: NDArray[np.uint64], keys: NDArray[np.uint64]) -> Mask:

@@ -7,9 +7,6 @@ parentheses are the paper's equations; the D numbers are decisions listed in doc
 
 from __future__ import annotations
 
-import sys
-from functools import cache
-from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from subswarm.algorithms import learning_numpy
+from subswarm.algorithms.compiled import kernel_or
 from subswarm.core.types import FloatArray, IntArray, Masks
 
 __all__ = [
@@ -39,10 +37,6 @@ __all__ = [
 
 CARDINALITY, FEATURE = 0, 1
 """The rows of a velocity and of a learning set."""
-
-_CALLS = count()
-_WORTH_IMPORTING_NUMBA = 10_000
-"""Rules called (six a step) after which NumPy has taken as much longer as importing numba would have (0.5 s)."""
 
 
 class LearningSet(NamedTuple):
@@ -188,19 +182,4 @@ def fresh_velocity(particles: int, n_features: int, rng: Generator, limit: Float
 
 
 def _rules() -> Any:
-    """The heaviest rules: compiled where numba is loaded already, as it is once a fast engine has scored a subset.
-
-    Importing it for them alone takes longer than one search saves, so that waits until many have been under way.
-    """
-    if "numba" in sys.modules or next(_CALLS) >= _WORTH_IMPORTING_NUMBA:
-        return _compiled()
-    return learning_numpy
-
-
-@cache
-def _compiled() -> Any:
-    try:
-        from subswarm.algorithms import learning_kernel
-    except ImportError:
-        return learning_numpy
-    return learning_kernel
+    return kernel_or(learning_numpy, "learning_kernel")

@@ -42,8 +42,8 @@ class Algorithm(Protocol[S]):
 
     An algorithm that scores subsets on single partitions (see `State`) has a setting ``n_partitions``, None by default:
     the search fills in how many there are. It may also have a third rule, ``answers(state) -> (masks, fitness)``: the
-    subsets it vouches for, each with its best estimate. Where there are several partitions, the search's ``best`` and
-    ``front`` then come from these, because losses on different partitions do not compare.
+    subsets it vouches for, each with its best estimate, the one to choose first. Where there are several partitions,
+    the search's ``best`` and ``front`` then come from these, because losses on different partitions do not compare.
     """
 
     def begin(self, n_features: int, rng: Generator) -> S:
@@ -176,12 +176,11 @@ class Search(Generic[S]):
         """The best subset told so far (the first found, where several are equally good).
 
         Until one within the limits has been told (see `answered`), the best of those passed on the way. Where the
-        algorithm vouches for subsets (see `Algorithm`), the best of these.
+        algorithm vouches for subsets (see `Algorithm`), the first of these.
         """
         if self._vouched is not None:
             masks, fitness = self._vouched
-            first = self._first(masks, fitness)
-            return Subset(masks[first].copy(), float(fitness[first]))
+            return Subset(masks[0].copy(), float(fitness[0]))
         if self._best is None:
             raise SettingError("nothing has been told yet, so there is no best subset; ask() and tell() first.")
         return self._best

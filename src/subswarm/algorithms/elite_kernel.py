@@ -1,0 +1,111 @@
+"""The heaviest rules of `elite`, compiled: the same numbers to the last bit. Imported only where numba is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["bred", "first_unseen", "keys_of"]
+
+_CHOICES = 8
+_LEAST = 1e-300
+
+
+@njit(nogil=True, cache=True)
+def bred(
+    elite: Any,
+    order: Any,
+    place: Any,
+    parents: Any,
+    particles: int,
+    radius: int,
+    progress: float,
+    recombination: float,
+    likelihood: Any,
+    expected: Any,
+    fixed: Any,
+    draws: Any,
+) -> Any:
+    """`elite_numpy.bred`."""
+    n = elite.shape[1]
+    masks: NDArray[np.bool_] = np.empty((len(parents), n), dtype=np.bool_)
+    for k in range(len(parents)):
+        parent, draw, mask = parents[k], draws[k], masks[k]
+        own, clan = elite[parent], parent // particles
+        other = elite[_mate(order, place, parent, particles, radius, progress, draw)]
+        share = recombination * draw[0]
+        adding, removing = 0.0, 0.0
+        for j in range(n):
+            mask[j] = other[j] if draw[_CHOICES + j] < share else own[j]
+            if not mask[j]:
+                adding += likelihood[clan, 0, j]
+            elif not fixed[j]:
+                removing += likelihood[clan, 1, j]
+        add = expected[clan, 0] / adding if adding > 0 else 0.0
+        remove = expected[clan, 1] / removing if removing > 0 else 0.0
+        for j in range(n):
+            each = draw[_CHOICES + j]
+            unused = each / max(share, _LEAST) if each < share else (each - share) / (1.0 - share)
+            if not mask[j]:
+                mask[j] = unused < min(1.0, likelihood[clan, 0, j] * add)
+            elif not fixed[j]:
+                mask[j] = not unused < min(1.0, likelihood[clan, 1, j] * remove)
+    return masks
+
+
+@njit(nogil=True, cache=True)
+def _mate(order: Any, place: Any, parent: int, particles: int, radius: int, progress: float, draw: Any) -> Any:
+    """`elite_numpy.mates_of` for one parent."""
+    first = parent - parent % particles
+    if draw[1] < progress:
+        return order[first + min(int(draw[2] * particles), int(draw[3] * particles))]
+    one, two = 1 + int(draw[4] * radius), 1 + int(draw[5] * radius)
+    one = first + (parent + (one if draw[6] < 0.5 else -one)) % particles
+    two = first + (parent + (two if draw[7] < 0.5 else -two)) % particles
+    return one if place[one] <= place[two] else two
+
+
+@njit(nogil=True, cache=True)
+def keys_of(masks: Any, clans: Any, words: Any) -> Any:
+    """`elite_numpy.keys_of`."""
+    K, n = masks.shape
+    keys: NDArray[np.uint64] = np.empty(K, dtype=np.uint64)
+    for k in range(K):
+        key = words[n + clans[k]]
+        for j in range(n):
+            if masks[k, j]:
+                key += words[j]
+        keys[k] = key
+    return keys
+
+
+@njit(nogil=True, cache=True)
+def first_unseen(keys: Any, visited: Any, taken: Any) -> Any:
+    """`elite_numpy.first_unseen`."""
+    K, T = keys.shape
+    chosen: NDArray[np.intp] = np.full(K, -1, dtype=np.intp)
+    gone: NDArray[np.uint64] = np.empty(len(taken) + K, dtype=np.uint64)
+    gone[: len(taken)] = taken
+    count = len(taken)
+    for k in range(K):
+        for t in range(T):
+            key = keys[k, t]
+            low, high = 0, len(visited)
+            while low < high:
+                middle = (low + high) // 2
+                if visited[middle] < key:
+                    low = middle + 1
+                else:
+                    high = middle
+            fresh = low == len(visited) or visited[low] != key
+            for g in range(count):
+                fresh &= gone[g] != key
+            if fresh:
+                gone[count] = key
+                count += 1
+                chosen[k] = t
+                break
+    return chosen

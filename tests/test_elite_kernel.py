@@ -1,0 +1,81 @@
+"""The compiled rules of 2D-Elite give the numbers of the NumPy ones, and the swarm goes the way it always went."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from subswarm.algorithms import Search, TwoDElite, elite, elite_numpy
+from trajectories import digest_of
+
+TRAJECTORIES = [
+    (5, {}, 1, "2b6f4a9fc44ad623"),
+    (30, {}, 1, "5310f94b0b0b7b13"),
+    (590, {}, 1, "cf937703785524f5"),
+    (30, {}, 4, "812c3db43c6613e8"),
+    (30, {"radius": 3, "particles": 7, "recombination": 0.4}, 3, "eaa40eb58b59def5"),
+    (30, {"min_features": 3, "max_features": 8, "fixed_features": (4,)}, 1, "83188ddfb38ec933"),
+]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("n", "settings", "partitions", "digest"), TRAJECTORIES)
+def test_every_mask_asked_is_the_one_that_was_asked_before(n, settings, partitions, digest, compiled, monkeypatch):
+    module = pytest.importorskip("subswarm.algorithms.elite_kernel") if compiled else elite_numpy
+    monkeypatch.setattr(elite, "_rules", lambda: module)
+    search = Search(TwoDElite(**settings), n, rng=3, evaluations=50 * 30 * partitions, n_partitions=partitions)
+    assert digest_of(search, n) == digest
+
+
+@pytest.mark.parametrize("n", [1, 2, 17, 200])
+@pytest.mark.parametrize("clans", [1, 3])
+@pytest.mark.parametrize("recombination", [0.0, 0.3, 1.0])
+def test_compiled_children_are_those_of_numpy_to_the_last_bit(n, clans, recombination):
+    kernel = pytest.importorskip("subswarm.algorithms.elite_kernel")
+    rng = np.random.default_rng(n)
+    particles = 8
+    order = np.concatenate([c * particles + rng.permutation(particles) for c in range(clans)])
+    likelihood = rng.random((clans, 2, n)) * (rng.random((clans, 2, n)) < 0.8)  # some moves never help
+    parents = rng.integers(0, clans * particles, size=60)
+    arguments = {
+        "elite": rng.random((clans * particles, n)) < 0.4,
+        "order": order,
+        "place": np.argsort(order),
+        "parents": parents,
+        "particles": particles,
+        "radius": 2,
+        "progress": 0.5,
+        "recombination": recombination,
+        "likelihood": likelihood,
+        "expected": rng.random((clans, 2)) * 3,
+        "fixed": rng.random(n) < 0.2,
+        "draws": rng.random((60, elite_numpy.CHOICES + n)),
+    }
+    children = elite_numpy.bred(**arguments)
+    assert np.array_equal(kernel.bred(**arguments), children)
+    kept = arguments["elite"][parents] & arguments["fixed"]
+    assert n == 1 or recombination > 0 or (children[kept] == 1).all()  # what is fixed is not removed
+    words = rng.integers(0, 2**64, size=n + clans, dtype=np.uint64)
+    keys = elite_numpy.keys_of(children, parents // particles, words)
+    assert np.array_equal(kernel.keys_of(children, parents // particles, words), keys)
+    visited, taken, rows = np.unique(keys[:20]), keys[20:25], keys.reshape(20, 3)
+    chosen = elite_numpy.first_unseen(rows, visited, taken)
+    assert np.array_equal(kernel.first_unseen(rows, visited, taken), chosen)
+    picked = rows[np.flatnonzero(chosen >= 0), chosen[chosen >= 0]]
+    assert len(set(picked.tolist())) == len(picked)
+    assert not set(picked.tolist()) & {*visited.tolist(), *taken.tolist()}
+    nothing = np.empty(0, dtype=np.uint64)
+    assert np.array_equal(kernel.first_unseen(rows, nothing, nothing), elite_numpy.first_unseen(rows, nothing, nothing))
+
+
+def test_a_mate_is_a_neighbour_at_first_and_anyone_of_the_clan_at_the_end():
+    order = np.arange(20)
+    parents = np.repeat(np.arange(20), 50)
+    draws = np.random.default_rng(0).random((1000, elite_numpy.CHOICES))
+    near = elite_numpy.mates_of(order, order, parents, 10, 1, 0.0, draws)
+    assert set((near - parents) % 10) == {1, 9}
+    assert (near // 10 == parents // 10).all()
+    anyone = elite_numpy.mates_of(order, order, parents, 10, 1, 1.0, draws)
+    assert (anyone // 10 == parents // 10).all()
+    assert np.mean(anyone % 10) < 3.5  # of two the better
+    assert set(anyone % 10) == set(range(10))
