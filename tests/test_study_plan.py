@@ -62,6 +62,14 @@ def test_settings_are_part_of_the_key_and_the_label_is_not():
     assert key(Contender("2d-upso", "2d-upso", {"refresh_gap": 10})) != plain
 
 
+def test_outer_folds_are_counted_through_where_they_are_drawn_several_times():
+    once, thrice = by_name(a_study(outer=2)), by_name(a_study(outer=2, outer_repeats=3))
+    assert {run.outer_fold for run in thrice.values()} == {None, 0, 1, 2, 3, 4, 5}
+    assert all(thrice[name] == run for name, run in once.items())  # the searches done already keep their keys
+    with pytest.raises(SettingError, match="no outer cross-validation to repeat"):
+        a_study(outer_repeats=3)
+
+
 def test_outer_folds_are_added_to_the_searches_that_see_all_rows():
     plan = a_study(outer=3).plan()
     assert len(plan) == 16 * 4

@@ -328,6 +328,19 @@ def test_too_few_rows_for_ten_inner_folds_get_as_many_as_the_largest_class_allow
     assert len(build_problem(spec).objective.folds) == 8
 
 
+def test_every_repetition_of_the_outer_folds_holds_out_every_row_once_in_another_order():
+    def held_out(fold):
+        spec = ProblemSpec(Source("wine"), "nb", "sound", folds=2, outer=(fold, 3), seed=0, data_dir=None)
+        return build_problem(spec).test
+
+    rows = load_dataset("wine").X
+    folds = [held_out(fold) for fold in range(6)]
+    for repetition in (folds[:3], folds[3:]):
+        found = np.concatenate([X for X, _ in repetition])
+        assert sorted(row.tobytes() for row in found) == sorted(row.tobytes() for row in rows)
+    assert {row.tobytes() for row in folds[0][0]} != {row.tobytes() for row in folds[3][0]}
+
+
 def test_models_with_chance_in_them_are_seeded():
     from subswarm.models import make_model
 

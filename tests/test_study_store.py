@@ -187,6 +187,20 @@ def test_outer_folds_may_be_added_later_and_not_changed(filled):
             store.adopt(replace(STUDY, outer=4))
 
 
+def test_repetitions_of_the_outer_folds_may_be_added_later_and_none_is_lost(filled):
+    with Store.writing(filled) as store:
+        store.adopt(replace(STUDY, outer=3))
+        before = {run.key for run in store.planned()}
+        store.adopt(replace(STUDY, outer=3, outer_repeats=4))
+        info = store.info()
+        assert (info.outer, info.outer_repeats, info.folds_at_a_time) == (12, 4, 3)
+        assert before < {run.key for run in store.planned()}
+        store.adopt(replace(STUDY, outer=3, outer_repeats=2))
+        assert store.info().outer_repeats == 4
+        with pytest.raises(StoreError, match="outer folds 3 there and 4 here"):
+            store.adopt(replace(STUDY, outer=4, outer_repeats=4))
+
+
 def test_data_that_changed_between_two_calls_are_noticed(filled):
     with Store.writing(filled) as store, pytest.raises(StoreError, match="rows or folds of 'wine' are not those"):
         store.record(replace(outcomes()[3], problem=replace(FACTS, data_digest="other")))

@@ -15,6 +15,7 @@ from subswarm.analysis.together import Together
 from subswarm.core.checks import check_choice
 from subswarm.core.errors import SettingError
 from subswarm.core.types import FloatArray
+from subswarm.study.records import Row
 
 __all__ = [
     "ALL_FEATURES",
@@ -34,7 +35,7 @@ ABSENT = "–"
 LEVEL = 0.05
 
 Pair = tuple[int, int | None]
-"""A run's number and the fold held out, or None."""
+"""A run's number, and which outer cross-validation it was repeated in, or None."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Score:
 
     Attributes
     ----------
-    errors : by run number and outer fold
+    errors : by run number and, on rows never seen, repetition of the outer cross-validation
     size : mean cardinality
     inner : mean of the errors the searches minimised
     """
@@ -58,7 +59,7 @@ class Score:
 
     @property
     def runs(self) -> int:
-        return len({run for run, _ in self.errors})
+        return len(self.errors)
 
 
 @dataclass(frozen=True)
@@ -197,30 +198,44 @@ def _held_out_scores(together: Together) -> Callable[[str, str], dict[str, Score
         found = {}
         for label in results.algorithms:
             cell = results.outer_cell(dataset, model, label)
-            whole = None if cell is None else _whole_runs(cell, results.info.outer)
+            whole = None if cell is None else _whole(cell, results.info.folds_at_a_time)
             if whole is not None:
-                errors = zip(whole.rows, whole.held_out.tolist(), strict=True)
-                found[label] = _score(
-                    whole, {(row.planned.run, row.planned.outer_fold): error for row, error in errors}
-                )
+                rows = zip(whole.rows, whole.held_out.tolist(), strict=True)
+                pairs = [(_pair(row, results.info.folds_at_a_time), error) for row, error in rows]
+                found[label] = _score(whole, _averaged(pairs))
         return {**found, ALL_FEATURES: _all_features(results, dataset, model)} if found else {}
 
     return scores
 
 
-def _whole_runs(cell: Cell, outer: int) -> Cell | None:
-    """The runs with a result on every outer fold: a mean over some of the folds would be of other rows."""
-    folds = Counter(row.planned.run for row in cell.rows)
-    rows = tuple(row for row in cell.rows if folds[row.planned.run] == outer)
+def _whole(cell: Cell, folds: int) -> Cell | None:
+    """The outer cross-validations with a result on every fold: a mean over some would be of other rows."""
+    found = Counter(_pair(row, folds) for row in cell.rows)
+    rows = tuple(row for row in cell.rows if found[_pair(row, folds)] == folds)
     return Cell(rows, cell.n_features) if rows else None
 
 
+def _pair(row: Row, folds: int) -> Pair:
+    fold = row.planned.outer_fold
+    return row.planned.run, None if fold is None else fold // folds
+
+
+def _averaged(errors: Iterable[tuple[Pair, float]]) -> dict[Pair, float]:
+    found: dict[Pair, list[float]] = {}
+    for pair, error in errors:
+        found.setdefault(pair, []).append(error)
+    return {pair: float(np.mean(of_folds)) for pair, of_folds in found.items()}
+
+
 def _all_features(results: Results, dataset: str, model: str) -> Score:
-    facts = [results.problems[dataset, model, fold] for fold in range(results.info.outer)]
-    errors: dict[Pair, float] = {
-        (0, fold): float("nan") if each.held_out_all is None else each.held_out_all for fold, each in enumerate(facts)
-    }
-    return Score(errors, float(facts[0].n_features), float(np.mean([each.loss_all for each in facts])))
+    facts = {fold: results.problems.get((dataset, model, fold)) for fold in range(results.info.outer)}
+    known = {fold: each for fold, each in facts.items() if each is not None}
+    errors = _averaged(
+        ((0, fold // results.info.folds_at_a_time), np.nan if each.held_out_all is None else each.held_out_all)
+        for fold, each in known.items()
+    )
+    n_features = next(iter(known.values())).n_features
+    return Score(errors, float(n_features), float(np.mean([each.loss_all for each in known.values()])))
 
 
 def _score(cell: Cell, errors: dict[Pair, float]) -> Score:

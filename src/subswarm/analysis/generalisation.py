@@ -35,13 +35,18 @@ def held_out_tables(results: Results) -> list[Grid]:
                     ("data set", "measure", *results.algorithms, "all features"),
                     tuple(rows),
                     (
-                        f"Outer cross-validation in {results.info.outer} folds, each search inside the others. inner: "
+                        f"Outer cross-validation in {_outer(results)}, each search inside the others. inner: "
                         "the error the search minimised, which is optimistic; held out: of the model refitted on the "
                         "selected columns; gain: all features less held out (positive: the selection helped).",
                     ),
                 )
             )
     return grids
+
+
+def _outer(results: Results) -> str:
+    times = results.info.outer_repeats
+    return f"{results.info.folds_at_a_time} folds" + (f", {times} times" if times > 1 else "")
 
 
 def stability_tables(results: Results) -> list[Grid]:

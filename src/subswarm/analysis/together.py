@@ -150,7 +150,8 @@ def _described(results: Results) -> str:
     info = results.info
     parts = [f"{info.protocol} protocol", f"{info.evaluations} evaluations", f"{info.folds} folds"]
     parts += [f"{info.repeats} partitions"] if info.repeats > 1 else []
-    parts += [f"{info.outer} outer folds"] if info.outer else []
+    parts += [f"{info.folds_at_a_time} outer folds"] if info.outer else []
+    parts += [f"drawn {info.outer_repeats} times"] if info.outer_repeats > 1 else []
     done, missing = len(results.rows), results.planned - len(results.rows)
     parts.append(f"{done} searches" + (f", {missing} of {results.planned} missing" if missing else ""))
     return f"{info.name}: {', '.join(parts)}."

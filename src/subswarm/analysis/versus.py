@@ -76,7 +76,7 @@ def _dataset_rows(contest: Contest, held_out: bool) -> tuple[tuple[str, ...], tu
 
 
 def _notes(contest: Contest, held_out: bool) -> list[str]:
-    pairs = "run number and outer fold" if held_out else "run number"
+    pairs = "run and outer cross-validation" if held_out else "run number"
     notes = [
         f"Mean error / mean size; runs: how many the means of {contest.champion}, {contest.against} and the best rival "
         "(lowest mean error of all others) are over. p: Wilcoxon's signed ranks, two-sided, paired by "
@@ -85,7 +85,8 @@ def _notes(contest: Contest, held_out: bool) -> list[str]:
     ]
     if held_out:
         notes.append(
-            "Runs with a result on every outer fold count. inner: the error the search minimised, which is "
+            "A run is a whole outer cross-validation, and its error the mean over the outer folds; those without a "
+            "result on every fold do not count. inner: the error the search minimised, which is "
             f"optimistic. {ALL_FEATURES}: the model without selection."
         )
     return notes + _too_few(contest)

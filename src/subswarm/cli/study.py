@@ -38,6 +38,9 @@ def run(
     outer: Annotated[
         int | None, typer.Option(help="Also repeat each search inside an outer cross-validation of so many folds.")
     ] = None,
+    outer_repeats: Annotated[
+        int | None, typer.Option(min=1, help="Repeat the outer cross-validation so often, on other folds each time.")
+    ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="A data set, model or algorithm to run alone; may be repeated.")
     ] = None,
@@ -57,7 +60,8 @@ def run(
 
     from subswarm.study import Only, run_study
 
-    chosen = Only(tuple(only or ())).of(_changed(_study(study), runs=runs, evaluations=evaluations, outer=outer))
+    changes = {"runs": runs, "evaluations": evaluations, "outer": outer, "outer_repeats": outer_repeats}
+    chosen = Only(tuple(only or ())).of(_changed(_study(study), **changes))
     file = store or Path(f"{chosen.name}.db")
     workers = (os.cpu_count() or 1) if jobs == -1 else jobs
     with _ended_like_ctrl_c(), _watcher(quiet) as watch:

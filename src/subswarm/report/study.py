@@ -29,7 +29,7 @@ from subswarm.report.page import (
 from subswarm.report.study_charts import problem_charts
 from subswarm.study.paper import BUILT_IN
 from subswarm.study.status import Status, in_words, read_status
-from subswarm.study.store import Store
+from subswarm.study.store import Store, StudyInfo
 
 __all__ = ["study_page"]
 
@@ -143,6 +143,13 @@ def _command(path: str | PathLike[str]) -> str:
     return f"subswarm study run {shlex.quote(study)} --store {shlex.quote(fspath(path))} --runs {runs}"
 
 
+def _outer(info: StudyInfo) -> str:
+    if not info.outer:
+        return ""
+    repeated = f" --outer-repeats {info.outer_repeats}" if info.outer_repeats > 1 else ""
+    return f" --outer {info.folds_at_a_time}{repeated}"
+
+
 def _again(path: str | PathLike[str], status: Status) -> tuple[Any, ...]:
     with Store.reading(path) as store:
         info, digest, found = store.info(), store.content_digest(), store.rows()
@@ -152,7 +159,8 @@ def _again(path: str | PathLike[str], status: Status) -> tuple[Any, ...]:
         "folds": info.folds,
         **({"partitions into folds": info.repeats} if info.repeats > 1 else {}),
         "seed": info.seed,
-        "outer folds": info.outer or "none",
+        "outer folds": info.folds_at_a_time or "none",
+        **({"repetitions of the outer folds": info.outer_repeats} if info.outer_repeats > 1 else {}),
         "machines": "; ".join(sorted({row.timing.machine for row in found})) or "–",
         "digest of all results": f"sha256 {digest}",
     }
@@ -161,7 +169,7 @@ def _again(path: str | PathLike[str], status: Status) -> tuple[Any, ...]:
     settings = {row.planned.algorithm: row.content.settings for row in found}
     listed = [(name, key, value) for name, of in settings.items() for key, value in of.items()]
     return (
-        Code("The command", f"{_command(path)} --outer {info.outer}" if info.outer else _command(path)),
+        Code("The command", _command(path) + _outer(info)),
         Words("A run's seed follows from its place in the plan: any part of the study gives the same results again."),
         Table("What it rests on", columns("what", "value"), rows([text(k), text(v)] for k, v in facts.items())),
         Table(

@@ -15,7 +15,7 @@ from subswarm.study.plan import Contender, Source, Study
 
 __all__ = ["read_study", "study_from"]
 
-_OPTIONS = ("name", "runs", "evaluations", "protocol", "folds", "repeats", "outer", "seed")
+_OPTIONS = ("name", "runs", "evaluations", "protocol", "folds", "repeats", "outer", "outer_repeats", "seed")
 
 
 def read_study(path: str | PathLike[str]) -> Study:
@@ -28,8 +28,8 @@ def read_study(path: str | PathLike[str]) -> Study:
         algorithms = ["2d-upso", "bpso", { label = "slow refresh", algorithm = "2d-upso", refresh_gap = 10 }]
         runs = 10
 
-    ``evaluations``, ``protocol``, ``folds``, ``repeats``, ``outer``, ``seed`` and ``name`` may be added (see `Study`).
-    Tables are looked for beside the study file.
+    ``evaluations``, ``protocol``, ``folds``, ``repeats``, ``outer``, ``outer_repeats``, ``seed`` and ``name`` may be
+    added (see `Study`). Tables are looked for beside the study file.
     """
     file = Path(path)
     try:

@@ -123,6 +123,8 @@ class Study:
         Partitions into folds; each that a subset is scored on is one evaluation.
     outer : int, default=0
         Folds of the outer cross-validation; 0 for none. Each search is then also repeated without each outer fold.
+    outer_repeats : int, default=1
+        How often the outer cross-validation is repeated, on other folds each time; the folds are counted through.
     seed : int, default=0
         Another seed draws other folds and other searches.
 
@@ -145,6 +147,7 @@ class Study:
     outer: int = 0
     seed: int = 0
     repeats: int = 1
+    outer_repeats: int = 1
 
     def __post_init__(self) -> None:
         check_choice("protocol", self.protocol, PROTOCOLS)
@@ -153,9 +156,15 @@ class Study:
         check_int("folds", self.folds, low=2)
         check_int("repeats", self.repeats, low=1)
         check_int("outer", self.outer, low=0)
+        check_int("outer_repeats", self.outer_repeats, low=1)
         check_int("seed", self.seed, low=0)
         if self.outer == 1:
             raise SettingError("outer=1: an outer cross-validation needs at least 2 folds, or 0 for none.")
+        if self.outer_repeats > 1 and not self.outer:
+            raise SettingError(
+                f"outer_repeats={self.outer_repeats}, but there is no outer cross-validation to repeat; give outer "
+                "its number of folds, such as 5."
+            )
         for kind, named in self.names().items():
             if not named:
                 raise SettingError(f"the study names no {kind}; name at least one.")
@@ -188,9 +197,14 @@ class Study:
     def contender(self, label: str) -> Contender:
         return next(contender for contender in self.algorithms if contender.label == label)
 
+    @property
+    def outer_folds(self) -> int:
+        """The outer folds of all repetitions."""
+        return self.outer * self.outer_repeats
+
     def plan(self) -> list[PlannedRun]:
         """Every run, in the order of the grid."""
-        outer_folds: list[int | None] = [None, *range(self.outer)]
+        outer_folds: list[int | None] = [None, *range(self.outer_folds)]
         return [
             self._planned(source.name, model, contender, run, outer_fold)
             for source in self.datasets
@@ -208,11 +222,12 @@ class Study:
             "folds": self.folds,
             "seed": self.seed,
             **({"repeats": self.repeats} if self.repeats > 1 else {}),  # else as it always was
+            **({"outer_repeats": self.outer_repeats} if self.outer_repeats > 1 else {}),
         }
 
     def _planned(self, dataset: str, model: str, contender: Contender, run: int, outer_fold: int | None) -> PlannedRun:
         facts = {
-            **self.frame(),
+            **{name: value for name, value in self.frame().items() if name != "outer_repeats"},
             "dataset": dataset,
             "model": model,
             "algorithm": contender.algorithm,

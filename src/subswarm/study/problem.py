@@ -26,6 +26,9 @@ __all__ = ["Problem", "ProblemSpec", "build_problem", "problem_for"]
 class ProblemSpec:
     """All that a worker needs to build a problem; ``outer`` is (fold held out, number of outer folds).
 
+    Folds are counted through where the outer cross-validation is repeated: the first of the second time follows the
+    last of the first.
+
     ``device`` says what scores the subsets; the losses do not depend on it.
     """
 
@@ -83,7 +86,7 @@ def build_problem(spec: ProblemSpec) -> Problem:
         train = impute_nearest(X), y
     else:
         fold, count = spec.outer
-        rows, held_out = draw(y, count, seed=spec.seed + 1)[fold]
+        rows, held_out = draw(y, count, seed=_seed(spec.seed + 1, fold // count))[fold % count]
         train = impute_nearest(X[rows]), y[rows]
         test = impute_nearest(X[held_out], donors=X[rows]), y[held_out]
     count = _inner_folds(train[1], spec.folds)

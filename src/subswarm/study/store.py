@@ -28,7 +28,10 @@ Group = tuple[str, str, int | None]
 
 @dataclass(frozen=True)
 class StudyInfo:
-    """The study a store belongs to: its name, what all runs have in common, and the outer folds (0: none)."""
+    """The study a store belongs to: its name, what all runs have in common, and the outer folds (0: none).
+
+    ``outer`` counts the folds of all repetitions of the outer cross-validation.
+    """
 
     name: str
     protocol: str
@@ -37,6 +40,12 @@ class StudyInfo:
     seed: int
     outer: int
     repeats: int = 1
+    outer_repeats: int = 1
+
+    @property
+    def folds_at_a_time(self) -> int:
+        """The folds of one outer cross-validation."""
+        return self.outer // self.outer_repeats
 
 
 class Store:
@@ -202,24 +211,28 @@ class Store:
         return digest.hexdigest()
 
     def _adopt_frame(self, study: Study) -> None:
-        frame = _text(study.frame())
-        row = self._one("SELECT frame, outer_folds FROM study")
+        row = self._one("SELECT name FROM study")
         if row is None:
-            self._connection.execute("INSERT INTO study VALUES (?, ?, ?)", (study.name, frame, study.outer))
+            values = (study.name, _text(study.frame()), study.outer_folds)
+            self._connection.execute("INSERT INTO study VALUES (?, ?, ?)", values)
             return
-        there, here = ({"repeats": 1, **values} for values in (json.loads(row[0]), study.frame()))
+        info = self.info()
+        there = {name: getattr(info, name) for name in ("protocol", "evaluations", "folds", "seed", "repeats")}
         differing = [
-            f"{name} {theirs!r} there and {here[name]!r} here" for name, theirs in there.items() if theirs != here[name]
+            f"{name} {theirs!r} there and {getattr(study, name)!r} here"
+            for name, theirs in there.items()
+            if theirs != getattr(study, name)
         ]
-        if row[1] and study.outer and row[1] != study.outer:
-            differing.append(f"outer folds {row[1]} there and {study.outer} here")
+        if info.outer and study.outer and info.folds_at_a_time != study.outer:
+            differing.append(f"outer folds {info.folds_at_a_time} there and {study.outer} here")
         if differing:
             raise StoreError(
                 f"the store {self.path} belongs to another study ({'; '.join(differing)}), and their runs would not be "
                 "comparable; name another store."
             )
-        if study.outer:
-            self._connection.execute("UPDATE study SET outer_folds = ?", (study.outer,))
+        if study.outer_folds > info.outer:
+            grown = (_text(study.frame()), study.outer_folds)
+            self._connection.execute("UPDATE study SET frame = ?, outer_folds = ?", grown)
 
     def _keep_problem(self, group: Group, facts: ProblemFacts) -> None:
         dataset, model, outer_fold = group
