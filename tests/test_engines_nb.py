@@ -162,3 +162,18 @@ def test_what_is_too_close_to_call_is_summed_in_scikit_learns_order(model, colum
         fitted, rows = engine.assembled(chosen, 1)
         ours = engine._tables.joint_log_likelihood(chosen, 1)
         assert np.array_equal(ours.T, fitted.predict_joint_log_proba(rows))
+
+
+def test_lone_columns_that_are_too_close_to_call_are_decided_as_scikit_learn_does():
+    rng = np.random.default_rng(0)
+    rechecked = 0
+    for seed in range(20):
+        scale, digits = 10 ** rng.uniform(-3, 3), int(rng.integers(0, 2))
+        X = np.round(rng.normal(size=(150, 8)) * scale, digits)  # few different values, so that many rows tie
+        X[:, 7] = 3.0  # constant
+        y = rng.integers(0, 3, 150)
+        objective = make_objective(GaussianNB(), X, y, cv=5, random_state=seed)
+        slow = make_objective(GaussianNB(), X, y, cv=5, random_state=seed, engine="estimator")
+        assert np.array_equal(objective.fold_losses(np.eye(8)), slow.fold_losses(np.eye(8)))
+        rechecked += objective.engine_facts["rechecked"]
+    assert rechecked > 50

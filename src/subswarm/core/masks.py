@@ -131,6 +131,8 @@ class SubsetRules:
         return bool((self.sizes == 1).all())
 
     def _nearest(self, masks: Masks, wish: FloatArray) -> Masks:
+        if self._any_will_do:  # they are empty, then
+            return np.asarray(np.arange(self.n_features) == wish.argmax(axis=1)[:, None])
         order = np.lexsort((-wish, ~masks, ~np.broadcast_to(self.fixed, masks.shape)), axis=1)
         if self._plain:
             count = np.clip((masks | self.fixed).sum(axis=1), self.lower, self.upper)
