@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,6 @@ class RaceState:
     first : their losses on the first partition, shape (P,); none before they were scored there
     promoted : which of them are being scored on the other partitions, best first
     elite : the best subsets scored on all partitions, best first and the smaller where equally good, shape (K, n)
-    elite_first : their losses on the first partition, shape (K,)
     elite_fitness : their mean losses over all partitions, shape (K,)
     """
 
@@ -42,7 +41,6 @@ class RaceState:
     first: FloatArray
     promoted: IntArray
     elite: Masks
-    elite_first: FloatArray
     elite_fitness: FloatArray
 
     @property
@@ -51,14 +49,15 @@ class RaceState:
         return getattr(self.inner, "cardinality_likelihood", None)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Race:
     """Any algorithm, its subsets scored on one partition first and only the elite on all: most cost one evaluation.
 
-    Every subset that the inner algorithm asks for is scored on the first partition. Those that do no worse there than
-    the worst of the elite, the best subsets known on all partitions, are then scored on the others, each for one
-    evaluation; of one batch at most as many as the elite holds. The inner algorithm is told the mean over all
-    partitions where it is known, and the loss on the first one where not. The elite is what the race vouches for.
+    Every subset that the inner algorithm asks for is scored on the first partition. Those whose loss there is no more
+    than the mean loss of the worst of the elite, the best subsets known on all partitions, are then scored on the
+    others, each for one evaluation; of one batch at most as many as the elite may hold. The inner algorithm is told the
+    mean over all partitions where it is known, and the loss on the first one where not. The elite is what the race
+    vouches for.
 
     With one partition it is the inner algorithm, subset by subset and draw by draw.
 
@@ -78,21 +77,23 @@ class Race:
     >>> from subswarm import Budget, make_objective, search
     >>> from subswarm.algorithms import Race, TwoDUPSO
     >>> objective = make_objective(GaussianNB(), *load_wine(return_X_y=True), cv=5, repeats=4)
-    >>> result = search(Race(algorithm=TwoDUPSO()), objective, Budget(evaluations=400), rng=0)
+    >>> result = search(Race(TwoDUPSO()), objective, Budget(evaluations=400), rng=0)
     >>> bool(np.isclose(result.best.fitness, objective(result.best.mask)[0]))
     True
     """
 
     algorithm: Any
+    _: KW_ONLY
     elite: int = 60
     n_partitions: int | None = None
 
     def __post_init__(self) -> None:
         check_int("elite", self.elite, low=1)
         check_int("n_partitions", self.n_partitions, low=1, optional=True)
-        if not hasattr(self.algorithm, "begin") or not dataclasses.is_dataclass(self.algorithm):
-            raise SettingError(f"a race wants an algorithm such as TwoDUPSO(); got {self.algorithm!r}.")
-        inner = informed(self.algorithm, 1)
+        inner: Any = self.algorithm
+        if not hasattr(inner, "begin") or not dataclasses.is_dataclass(inner) or isinstance(inner, type):
+            raise SettingError(f"a race wants an algorithm such as TwoDUPSO(); got {inner!r}.")
+        inner = informed(inner, 1)
         if getattr(inner, "n_partitions", 1) != 1:
             raise SettingError(
                 f"{type(inner).__name__} has n_partitions={inner.n_partitions}, but inside a race it sees one; "
@@ -127,7 +128,7 @@ class Race:
     def begin(self, n_features: int, rng: Generator) -> RaceState:
         nobody, nothing = np.empty((0, n_features), dtype=bool), np.empty(0)
         nowhere = nothing.astype(np.intp)
-        empty = RaceState(nobody, nowhere, None, nothing, nowhere, nobody, nothing, nothing)
+        empty = RaceState(nobody, nowhere, None, nothing, nowhere, nobody, nothing)
         return _on_the_first(empty, self.algorithm.begin(n_features, rng))
 
     def step(self, state: RaceState, fitness: FloatArray, progress: float, rng: Generator) -> RaceState:
@@ -153,12 +154,17 @@ class Race:
         """The elite, best first, with the mean losses over all partitions."""
         return state.elite, state.elite_fitness
 
+    @property
+    def _others(self) -> IntArray:
+        """Every partition but the first."""
+        return np.arange(1, self.n_partitions or 1)
+
     def _promising(self, state: RaceState) -> IntArray:
         """The newcomers to score on the other partitions, best first; none that is known there or is no answer."""
-        if (self.n_partitions or 1) == 1:
+        if not len(self._others):
             return np.empty(0, dtype=np.intp)
         masks, rules = state.inner.masks, self.rules(state.elite.shape[1])
-        limit = state.elite_first.max() if len(state.elite) >= self.elite else np.inf
+        limit = state.elite_fitness[-1] if len(state.elite) >= self.elite else np.inf
         wanted = rules.is_legal(masks) & (state.first <= limit)
         keys, seen, promoted = _keys(masks), set(_keys(state.elite)), []
         for row in np.lexsort((rules.columns(masks), state.first)).tolist():
@@ -169,33 +175,25 @@ class Race:
 
     def _on_the_others(self, state: RaceState) -> RaceState:
         """Ask for the promoted on every partition but the first."""
-        others = np.arange(1, self.n_partitions or 1)
         return replace(
             state,
-            masks=np.repeat(state.inner.masks[state.promoted], len(others), axis=0),
-            partitions=np.tile(others, len(state.promoted)),
+            masks=np.repeat(state.inner.masks[state.promoted], len(self._others), axis=0),
+            partitions=np.tile(self._others, len(state.promoted)),
         )
 
     def _with_scored(self, state: RaceState, fitness: FloatArray) -> RaceState:
         """The state, the promoted that are now known on all partitions among its elite, however many these are."""
-        others = (self.n_partitions or 1) - 1
+        others = len(self._others)
         rows = state.promoted[: len(fitness) // others]
         losses = np.column_stack([state.first[rows], fitness[: len(rows) * others].reshape(-1, others)])
         masks = np.concatenate([state.elite, state.inner.masks[rows]])
-        first = np.concatenate([state.elite_first, losses[:, 0]])
         fitness = np.concatenate([state.elite_fitness, losses.mean(axis=1)])
         order = np.lexsort((self.rules(masks.shape[1]).columns(masks), fitness))
-        return replace(state, elite=masks[order], elite_first=first[order], elite_fitness=fitness[order])
+        return replace(state, elite=masks[order], elite_fitness=fitness[order])
 
     def _kept(self, state: RaceState) -> RaceState:
         """The state with no more than the best in its elite."""
-        best = slice(self.elite)
-        return replace(
-            state,
-            elite=state.elite[best],
-            elite_first=state.elite_first[best],
-            elite_fitness=state.elite_fitness[best],
-        )
+        return replace(state, elite=state.elite[: self.elite], elite_fitness=state.elite_fitness[: self.elite])
 
 
 def inside(algorithm: Any, change: Callable[[Any], Any]) -> Any:

@@ -156,7 +156,7 @@ class Search(Generic[S]):
         if progress is None:
             progress = min(1.0, self.evaluations / self._planned) if self._planned else 0.0
         state = self.algorithm.step(self._state, values, progress, self._rng)
-        self.finished = state is None or not len(state.masks)
+        self.finished = state is None or np.size(state.masks) == 0
         if state is not None:
             self._state = state if self.finished else self._legal(state)
             self._consult()
