@@ -29,7 +29,7 @@ def read_study(path: str | PathLike[str]) -> Study:
         runs = 10
 
     ``evaluations``, ``protocol``, ``folds``, ``repeats``, ``outer``, ``outer_repeats``, ``seed`` and ``name`` may be
-    added (see `Study`). With ``repeats``, an algorithm's table may say ``race = true`` (see `subswarm.algorithms.Race`).
+    added (see `Study`). With ``repeats``, a table of an algorithm may say ``race = true``: see `Race`.
     Tables are looked for beside the study file.
     """
     file = Path(path)
