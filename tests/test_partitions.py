@@ -21,12 +21,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from racing import Racing
 from subswarm import Budget, Search, make_objective, search, search_together
-from subswarm.algorithms import TwoDUPSO
+from subswarm.algorithms import Race, RandomSearch, TwoDUPSO
 from subswarm.core.errors import CheckpointError, DataError, SettingError, SubswarmWarning
 from subswarm.evaluation import partitions as engines_of_partitions
-from subswarm.testing import check_algorithm
 
 WINE = load_wine(return_X_y=True)
 PLANTED = np.arange(9) % 3 == 0
@@ -224,41 +222,8 @@ def test_a_budget_that_covers_no_subset_is_refused(repeated):
         search("2d-upso", repeated, Budget(evaluations=2), rng=0)
 
 
-def test_a_racing_search_pays_one_evaluation_a_partition_and_is_told_how_many_there_are():
-    objective = Partitioned()
-    result = search(Racing(), objective, Budget(evaluations=100), rng=0)
-    assert result.settings["n_partitions"] == 4
-    assert result.evaluations == sum(count for count, _ in objective.calls) == 100
-    assert result.history.evaluations.tolist()[:4] == [6, 12, 18, 24]
-    assert [partitions.tolist() for _, partitions in objective.calls[:2]] == [[0] * 6, [1, 2, 3, 1, 2, 3]]
-
-
-def test_best_and_front_are_what_a_racing_search_vouches_for():
-    objective = Partitioned()
-    result = search(Racing(), objective, Budget(evaluations=240), rng=0)
-    assert np.allclose(result.best.fitness, objective(result.best.mask[None])[0], rtol=0, atol=1e-15)
-    assert np.allclose(result.front.fitness, objective(result.front.masks), rtol=0, atol=1e-15)
-    assert result.best.fitness == result.front.fitness.min()
-
-
-def test_until_it_vouches_for_any_the_best_is_the_best_told():
-    result = search(Racing(), Partitioned(), Budget(evaluations=5), rng=0)
-    assert result.evaluations == 5
-    assert result.best.fitness == (result.best.mask ^ PLANTED).mean()
-
-
-def test_where_there_is_one_partition_every_subset_told_counts():
-    result = search(Racing(), lambda m: (m ^ PLANTED).mean(axis=1), Budget(evaluations=60), rng=0, n_features=9)
-    assert result.settings["n_partitions"] == 1
-    assert (result.evaluations, len(result.history)) == (60, 10)
-
-
-def test_a_racing_algorithm_keeps_the_contract():
-    check_algorithm(Racing())
-
-
 def test_racing_searches_side_by_side_go_the_way_each_would_have_gone_alone(repeated):
-    algorithms, seeds = [Racing(), "2d-upso", Racing(newcomers=9), "sfs"], [1, 2, 3, 4]
+    algorithms, seeds = [Race(RandomSearch()), "2d-upso", Race(TwoDUPSO(particles=9), elite=5), "sfs"], [1, 2, 3, 4]
     budget = Budget(evaluations=400)
     together = search_together(algorithms, repeated.fresh(), budget, rngs=seeds)
     for algorithm, seed, ours in zip(algorithms, seeds, together, strict=True):
@@ -276,7 +241,7 @@ def test_racing_searches_side_by_side_go_the_way_each_would_have_gone_alone(repe
         assert np.array_equal(ours.fold_losses, alone.fold_losses)
 
 
-@pytest.mark.parametrize("algorithm", [Racing(), TwoDUPSO(particles=7)])
+@pytest.mark.parametrize("algorithm", [Race(TwoDUPSO(particles=7), elite=9), TwoDUPSO(particles=7)])
 def test_a_broken_off_search_on_partitions_goes_on_bit_for_bit(repeated, tmp_path, algorithm):
     budget = Budget(evaluations=300)
     whole = search(algorithm, repeated.fresh(), budget, rng=3)
@@ -294,15 +259,16 @@ def test_a_broken_off_search_on_partitions_goes_on_bit_for_bit(repeated, tmp_pat
 
 
 def test_by_ask_and_tell_partitions_are_named_beside_the_masks():
-    by_hand = Search(Racing(), 9, rng=0, n_partitions=4)
+    racing = Race(TwoDUPSO(particles=6))
+    by_hand = Search(racing, 9, rng=0, n_partitions=4)
     objective = Partitioned()
     while by_hand.evaluations < 48:
         by_hand.tell(objective(by_hand.ask(), by_hand.partitions))
         arrays, values = by_hand.saved()
-        by_hand = Search.restored(Racing(), arrays, json.loads(json.dumps(values)))
-    assert by_hand.evaluations == 48
+        by_hand = Search.restored(racing, arrays, json.loads(json.dumps(values)))
+    assert by_hand.evaluations == 48  # two batches of six, each on the first partition and then on three others
     assert by_hand.cost == 1
-    driven = search(Racing(), Partitioned(), Budget(evaluations=48), rng=0)
+    driven = search(racing, Partitioned(), Budget(evaluations=48), rng=0)
     assert np.array_equal(by_hand.best.mask, driven.best.mask)
     plain = Search(TwoDUPSO(), 9, rng=0, n_partitions=4)
     assert plain.partitions is None
@@ -312,4 +278,4 @@ def test_by_ask_and_tell_partitions_are_named_beside_the_masks():
 @pytest.mark.parametrize("n_partitions", [5, 8])
 def test_a_partition_that_does_not_exist_is_refused(n_partitions):
     with pytest.raises(SettingError, match="from 0 to 3"):
-        search(Racing(n_partitions=n_partitions), Partitioned(), Budget(evaluations=60), rng=0)
+        search(Race(RandomSearch(), n_partitions=n_partitions), Partitioned(), Budget(evaluations=60), rng=0)

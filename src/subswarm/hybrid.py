@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from subswarm.algorithms.filters import RankingSearch
+from subswarm.algorithms.race import inside
 from subswarm.algorithms.two_d import TwoD
 from subswarm.core.checks import check_int
 from subswarm.core.errors import SettingError
@@ -30,7 +31,7 @@ def with_scores(
 
     Parameters
     ----------
-    algorithm : any algorithm; all but filters without scores come back as they are
+    algorithm : any algorithm; all but filters without scores, alone or in a race, come back as they are
     X, y : table of shape (N, columns) and target of shape (N,)
     classification : bool, default=True
         Whether ``y`` holds classes.
@@ -47,14 +48,18 @@ def with_scores(
     >>> [round(score, 1) for score in filled.scores]
     [119.3, 49.2, 1180.2, 960.0]
     """
-    if not isinstance(algorithm, RankingSearch) or algorithm.scores is not None:
-        return algorithm
-    if not algorithm.ranking:
-        raise SettingError(
-            "RankingSearch has no ranking of its own; give it scores=(...), or use a filter such as mrmr."
-        )
-    scores = ranking_scores(algorithm.ranking, X, y, classification=classification, random_state=random_state)
-    return replace(algorithm, scores=tuple(_of_features(scores, owner).tolist()))
+
+    def filled(filter_: Any) -> Any:
+        if not isinstance(filter_, RankingSearch) or filter_.scores is not None:
+            return filter_
+        if not filter_.ranking:
+            raise SettingError(
+                "RankingSearch has no ranking of its own; give it scores=(...), or use a filter such as mrmr."
+            )
+        scores = ranking_scores(filter_.ranking, X, y, classification=classification, random_state=random_state)
+        return replace(filter_, scores=tuple(_of_features(scores, owner).tolist()))
+
+    return inside(algorithm, filled)
 
 
 def with_likelihoods(

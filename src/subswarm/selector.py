@@ -19,7 +19,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from subswarm.algorithms import get_algorithm
+from subswarm.algorithms import Race, get_algorithm, inside
 from subswarm.algorithms.subset_settings import SubsetSettings
 from subswarm.columns import ColumnsView
 from subswarm.core.budget import Budget
@@ -59,6 +59,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     repeats : int, default=1
         Partitions of the rows into ``cv`` folds, where ``cv`` is an integer: every subset's score is the mean over them
         all, and each partition scored is one evaluation. ``cv=RepeatedStratifiedKFold(...)`` does the same.
+    race : bool, default=False
+        Whether a subset is scored on all partitions only where it does well on the first one (see
+        `subswarm.algorithms.Race`); most then cost one evaluation.
     scoring : str, callable or None
         As in scikit-learn; None is the estimator's own score.
     max_evaluations : int or None, default=6000
@@ -146,6 +149,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         *,
         cv: Any = 10,
         repeats: int = 1,
+        race: bool = False,
         scoring: Any = None,
         max_evaluations: int | None = 6000,
         max_seconds: float | None = None,
@@ -171,6 +175,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.algorithm = algorithm
         self.cv = cv
         self.repeats = repeats
+        self.race = race
         self.scoring = scoring
         self.max_evaluations = max_evaluations
         self.max_seconds = max_seconds
@@ -230,6 +235,11 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             engine=self.engine,
             params=fit_params,
         )
+        if self.race and objective.n_partitions == 1:
+            raise SettingError(
+                "race=True scores the best subsets on several partitions of the rows, and here is one; give repeats=4, "
+                "or a repeated splitter as cv."
+            )
         validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
         space = make_space(
             objective.n_features,
@@ -333,6 +343,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         algorithm = get_algorithm(self.algorithm) if isinstance(self.algorithm, str) else self.algorithm
         if not hasattr(algorithm, "begin") or isinstance(algorithm, type):
             raise SettingError(f"algorithm must be a name or an algorithm such as TwoDUPSO(); got {algorithm!r}.")
+        if self.race and not isinstance(algorithm, Race):
+            algorithm = Race(algorithm)
+        return inside(algorithm, lambda inner: self._limited(inner, space))
+
+    def _limited(self, algorithm: Any, space: Space) -> Any:
+        """The algorithm, within the limits of this selector."""
         asked = {"min_features": self.min_features, "max_features": self.max_features, **space.settings()}
         defaults = {
             "min_features": 1,

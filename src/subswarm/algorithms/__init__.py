@@ -13,6 +13,7 @@ from subswarm.algorithms.branch_and_bound import BranchAndBound
 from subswarm.algorithms.elite import EliteSwarm, TwoDElite
 from subswarm.algorithms.filters import MRMR, AnovaF, MutualInformation, RankingSearch, ReliefF
 from subswarm.algorithms.genetic import GeneticAlgorithm
+from subswarm.algorithms.race import Race, inside
 from subswarm.algorithms.random_search import RandomSearch
 from subswarm.algorithms.search import Algorithm, Search, State
 from subswarm.algorithms.sequential import SBFS, SBS, SFFS, SFS, PlusLMinusR
@@ -43,6 +44,7 @@ __all__ = [
     "MutualInformation",
     "PlusLMinusR",
     "Pull",
+    "Race",
     "RandomSearch",
     "RankingSearch",
     "ReliefF",
@@ -58,6 +60,7 @@ __all__ = [
     "TwoDLPSO",
     "TwoDUPSO",
     "get_algorithm",
+    "inside",
     "name_of",
     "names",
     "settings",
@@ -127,7 +130,9 @@ def settings(name: str) -> dict[str, Any]:
 
 
 def name_of(algorithm: Any) -> str:
-    """The registered name of an algorithm, or its class's name where it has none."""
+    """The registered name of an algorithm, or its class's name where it has none; a race has its inner one's."""
+    if isinstance(algorithm, Race):
+        return f"{name_of(algorithm.algorithm)} (race)"
     return next((name for name, kind in REGISTRY.items() if type(algorithm) is kind), type(algorithm).__name__)
 
 

@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from subswarm.algorithms import plain
 from subswarm.algorithms.partitions import check_partitions, informed
-from subswarm.algorithms.subset_settings import SubsetSettings
+from subswarm.algorithms.subset_settings import rules_of
 from subswarm.core.checks import check_int
 from subswarm.core.errors import CheckpointError, FitnessError, SettingError
-from subswarm.core.masks import SubsetRules
 from subswarm.core.types import FloatArray, Front, IntArray, Mask, Masks, Subset
 
 __all__ = ["Algorithm", "Search", "State"]
@@ -44,6 +43,10 @@ class Algorithm(Protocol[S]):
     the search fills in how many there are. It may also have a third rule, ``answers(state) -> (masks, fitness)``: the
     subsets it vouches for, each with its best estimate, the one to choose first. Where there are several partitions,
     the search's ``best`` and ``front`` then come from these, because losses on different partitions do not compare.
+    Where the budget may end inside a batch, a fourth one, ``cut_short(state, fitness) -> state``, takes in what was
+    scored of it, the first few masks, before the answers are read for the last time.
+
+    One that has limits says so by ``rules`` and ``passing_rules``, as `SubsetSettings` does.
     """
 
     def begin(self, n_features: int, rng: Generator) -> S:
@@ -53,6 +56,7 @@ class Algorithm(Protocol[S]):
     def step(self, state: S, fitness: FloatArray, progress: float, rng: Generator) -> S | None:
         """The next state, from the fitness of ``state.masks``; None when the algorithm has finished.
 
+        A last state without masks says so too; its answers are still read.
         ``progress`` goes from 0 to 1 over the budget and feeds schedules.
         """
         ...
@@ -118,10 +122,7 @@ class Search(Generic[S]):
         self.cut_short = False
         self._planned = evaluations
         self._rng = np.random.default_rng(rng)
-        if isinstance(algorithm, SubsetSettings):
-            self._rules, self._passing = algorithm.rules(n_features), algorithm.passing_rules(n_features)
-        else:
-            self._rules = self._passing = SubsetRules.of(n_features)
+        self._rules, self._passing = rules_of(algorithm, n_features)
         self._parsimonious = bool(getattr(algorithm, "parsimonious", False))
         self._best: Subset | None = None
         self._front: dict[int, tuple[float, Mask]] = {}
@@ -155,10 +156,9 @@ class Search(Generic[S]):
         if progress is None:
             progress = min(1.0, self.evaluations / self._planned) if self._planned else 0.0
         state = self.algorithm.step(self._state, values, progress, self._rng)
-        if state is None:
-            self.finished = True
-        else:
-            self._state = self._legal(state)
+        self.finished = state is None or np.size(state.masks) == 0
+        if state is not None:
+            self._state = state if self.finished else self._legal(state)
             self._consult()
 
     def tell_part(self, fitness: ArrayLike) -> None:
@@ -169,6 +169,10 @@ class Search(Generic[S]):
                 f"tell_part() got fitness of shape {values.shape}; ask() gave {len(self._state.masks)} masks."
             )
         self._observe(self._state.masks[: len(values)], self._checked(values, len(values)))
+        take_in = getattr(self.algorithm, "cut_short", None)
+        if take_in is not None:
+            self._state = take_in(self._state, values)
+            self._consult()
         self.finished = self.cut_short = True
 
     @property

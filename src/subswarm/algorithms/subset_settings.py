@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +13,7 @@ from subswarm.core.errors import SettingError
 from subswarm.core.masks import SubsetRules
 from subswarm.core.types import Masks
 
-__all__ = ["SubsetSettings"]
+__all__ = ["SubsetSettings", "rules_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,3 +89,10 @@ class SubsetSettings:
                 raise SettingError(f"initial_subsets names feature {max(subset)}, but there are {n_features} features.")
             given[row, list(subset)] = True
         return given
+
+
+def rules_of(algorithm: Any, n_features: int) -> tuple[SubsetRules, SubsetRules]:
+    """What an algorithm calls a legal answer and what may be asked on the way; any subset where it says nothing."""
+    rules = getattr(algorithm, "rules", SubsetRules.of)(n_features)
+    passing = getattr(algorithm, "passing_rules", None)
+    return rules, rules if passing is None else passing(n_features)

@@ -36,6 +36,9 @@ def select(
     repeats: Annotated[
         int, typer.Option(min=1, help="Partitions into folds that each subset is scored on; each is one evaluation.")
     ] = 1,
+    race: Annotated[
+        bool, typer.Option("--race", help="Score only the best subsets on all partitions, the others on one.")
+    ] = False,
     min_features: Annotated[int, typer.Option(help="Fewest features to select.")] = 1,
     max_features: Annotated[int | None, typer.Option(help="Most features to select.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column that is always selected; may be repeated.")] = None,
@@ -76,6 +79,8 @@ def select(
 
     if out is not None and not out.resolve().parent.is_dir():
         raise SettingError(f"--out names {out}, but the folder {out.parent} does not exist; make it first.")
+    if race and repeats == 1:
+        raise SettingError("--race scores the best subsets on several partitions; give --repeats 4, say, with it.")
     check_report(report)
     others = [get_algorithm(name) and name for name in against or []]  # unknown names are refused before the search
     data = open_table(table, target=target, drop=drop or [], impute=impute, one_hot=one_hot)
@@ -85,6 +90,7 @@ def select(
         get_algorithm(algorithm, **_settings(setting or [])),
         cv=cv,
         repeats=repeats,
+        race=race,
         scoring=scoring,
         max_evaluations=evaluations,
         max_seconds=seconds,

@@ -29,7 +29,8 @@ def read_study(path: str | PathLike[str]) -> Study:
         runs = 10
 
     ``evaluations``, ``protocol``, ``folds``, ``repeats``, ``outer``, ``outer_repeats``, ``seed`` and ``name`` may be
-    added (see `Study`). Tables are looked for beside the study file.
+    added (see `Study`). With ``repeats``, a table of an algorithm may say ``race = true``: see `Race`.
+    Tables are looked for beside the study file.
     """
     file = Path(path)
     try:
@@ -75,8 +76,11 @@ def _contender(entry: Any) -> Contender:
     if not isinstance(entry, Mapping) or "algorithm" not in entry:
         raise SettingError(f"an algorithm is a name or a table with algorithm = NAME and its settings; got {entry!r}.")
     name = _word(entry["algorithm"], "algorithms")
-    settings = {key: _setting(value) for key, value in entry.items() if key not in ("algorithm", "label")}
-    return Contender(_word(entry.get("label", name), "label"), name, settings)
+    race = entry.get("race", False)
+    if not isinstance(race, bool):
+        raise SettingError(f"race of the algorithm {name!r} is true or false; got {race!r}.")
+    settings = {key: _setting(value) for key, value in entry.items() if key not in ("algorithm", "label", "race")}
+    return Contender(_word(entry.get("label", f"{name} (race)" if race else name), "label"), name, settings, race)
 
 
 def _setting(value: Any) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
-from subswarm.algorithms import get_algorithm
+from subswarm.algorithms import Race, get_algorithm
 from subswarm.core.checks import check_choice, check_int
 from subswarm.core.errors import SettingError
 from subswarm.datasets import DEMO_NAMES, PROTOCOLS
@@ -58,18 +58,28 @@ class Source:
 
 @dataclass(frozen=True)
 class Contender:
-    """An algorithm with its settings, under the label the tables show."""
+    """An algorithm with its settings, under the label the tables show.
+
+    ``race`` says whether it runs inside a `subswarm.algorithms.Race`.
+    """
 
     label: str
     algorithm: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    race: bool = False
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The settings, and that it races where it does."""
+        return {**self.settings, **({"race": True} if self.race else {})}
 
     def make(self) -> Any:
         """The algorithm itself."""
-        return get_algorithm(self.algorithm, **self.settings)
+        algorithm = get_algorithm(self.algorithm, **self.settings)
+        return Race(algorithm) if self.race else algorithm
 
     def __hash__(self) -> int:
-        return hash((self.label, self.algorithm, _canonical(dict(self.settings))))
+        return hash((self.label, self.algorithm, _canonical(self.facts)))
 
 
 @dataclass(frozen=True)
@@ -182,6 +192,11 @@ class Study:
             make_model(model)
         for contender in self.algorithms:
             contender.make()
+            if contender.race and self.repeats == 1:
+                raise SettingError(
+                    f"{contender.label!r} races, which needs several partitions; give the study repeats = 4, say, or "
+                    "leave out race = true."
+                )
 
     def names(self) -> dict[str, list[str]]:
         """The names of the data sets, models and algorithms."""
@@ -231,7 +246,7 @@ class Study:
             "dataset": dataset,
             "model": model,
             "algorithm": contender.algorithm,
-            "settings": dict(contender.settings),
+            "settings": contender.facts,
             "run": run,
             "outer": None if outer_fold is None else [outer_fold, self.outer],
         }

@@ -88,7 +88,7 @@ class Store:
         with self._transaction():
             self._adopt_frame(study)
             for contender in study.algorithms:
-                ours = (contender.label, contender.algorithm, _text(dict(contender.settings)))
+                ours = (contender.label, contender.algorithm, _text(contender.facts))
                 self._connection.execute("INSERT OR IGNORE INTO contenders VALUES (?, ?, ?)", ours)
                 kept = self._one("SELECT * FROM contenders WHERE label = ?", contender.label)
                 if tuple(kept) != ours:
