@@ -44,7 +44,7 @@ def test_hardly_a_subset_is_asked_twice_while_there_are_others() -> None:
     for _ in range(40):
         search_.tell(distance_to(np.arange(16) < 4)(search_.ask()))
         asked += [row.tobytes() for row in search_.ask()]
-    assert len(set(asked)) > 0.99 * len(asked)
+    assert len(set(asked)) > 0.97 * len(asked)
 
 
 def test_all_subsets_of_three_features_are_asked_and_the_search_goes_on() -> None:
@@ -129,18 +129,17 @@ def walks(search_: Search, landscape) -> list[int]:
         sizes.append(len(search_.ask()))
 
 
-def test_the_walk_takes_its_share_of_the_budget_and_what_it_found_joins_the_swarm() -> None:
+def test_the_walk_takes_its_share_of_the_budget_and_what_it_finds_is_kept() -> None:
     search_ = Search(TwoDElite(opening=0.1), 40, rng=0, evaluations=2000)
     planted = np.arange(40) < 12
     batches = walks(search_, distance_to(planted))
     assert batches[:4] == [40, 39, 1, 38]  # one feature, a second, a step back that does not help, a third
     assert 200 - 40 < 30 + sum(batches) <= 200
-    elite = {tuple(np.flatnonzero(row)) for row in search_.state.elite}
-    assert {(0,), (0, 1)} <= elite
-    assert len(search_.state.found) == 0
+    assert search_.front.subset_of_size(3).features.tolist() == [0, 1, 2]
+    assert search_.best.fitness <= search_.front.subset_of_size(3).fitness
 
 
-def test_the_swarm_does_not_go_where_the_walk_has_been() -> None:
+def test_the_swarm_hardly_goes_where_the_walk_has_been() -> None:
     search_ = Search(TwoDElite(), 40, rng=0, evaluations=6000)
     asked = []
     for _ in range(40):
@@ -149,7 +148,7 @@ def test_the_swarm_does_not_go_where_the_walk_has_been() -> None:
     walked = set().union(*(batch for walking, batch in asked if walking))
     swarmed = set().union(*(batch for walking, batch in asked[1:] if not walking))
     assert len(walked) > 100
-    assert not walked & swarmed
+    assert len(walked & swarmed) < 0.02 * len(swarmed)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from subswarm.algorithms import Search, TwoDElite, elite, elite_numpy
 from trajectories import digest_of
 
 TRAJECTORIES = [
-    (5, {}, 1, "2b6f4a9fc44ad623"),
-    (30, {}, 1, "5310f94b0b0b7b13"),
-    (590, {}, 1, "cf937703785524f5"),
+    (5, {}, 1, "5b8a045d2923336a"),
+    (30, {}, 1, "40ef099da368bbea"),
+    (590, {}, 1, "27db4ec7005b7672"),
     (30, {}, 4, "812c3db43c6613e8"),
     (30, {"radius": 3, "particles": 7, "recombination": 0.4}, 3, "eaa40eb58b59def5"),
-    (30, {"min_features": 3, "max_features": 8, "fixed_features": (4,)}, 1, "83188ddfb38ec933"),
+    (30, {"min_features": 3, "max_features": 8, "fixed_features": (4,)}, 1, "d7748d329d94964b"),
 ]
 
 

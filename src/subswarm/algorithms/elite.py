@@ -32,9 +32,6 @@ _ROUNDS = (1, 2, 3, 3, 3)
 """How many children are made of a particle until one was never visited, round by round; from the third round on each
 moves them twice as far."""
 
-_FOUND = 5
-"""How many of the walk's subsets join the swarm."""
-
 
 @dataclass(frozen=True, eq=False)
 class Moves:
@@ -89,7 +86,6 @@ class EliteSwarm:
     spent : evaluations
     walk : where the walk at the beginning is; without masks once it has met its end
     walking : whether the masks are its candidates
-    found, found_fitness : the best subsets it has met, of different sizes, until they join; shape (F, n) and (F,)
     agreeing : whether the masks are what the clans agree on
     agreed, agreed_fitness : those subsets once they were evaluated, shape (A, n) and (A,); none before
     """
@@ -105,8 +101,6 @@ class EliteSwarm:
     spent: int
     walk: Walk
     walking: bool
-    found: Masks
-    found_fitness: FloatArray
     agreeing: bool
     agreed: Masks
     agreed_fitness: FloatArray
@@ -142,7 +136,7 @@ class TwoDElite(SubsetSettings):
     """Our own: an elite that recombines and learns its moves; it starts from all sizes, and the smaller wins ties.
 
     On one partition it is one swarm. After its first batch a floating forward search (`SFFS`) takes a share of the
-    budget, and the best subsets that it met, of different sizes, take the places of the swarm's worst.
+    budget: what greed can find is found, and the swarm, which learns nothing of it, looks elsewhere.
 
     On several partitions (``repeats``, or a repeated splitter as ``cv``) it is a clan for each, which scores its
     children on its own partition only. Shortly before the budget ends the features are ranked by how many of the clans'
@@ -161,8 +155,10 @@ class TwoDElite(SubsetSettings):
     radius : int, default=1
         Neighbours on either side of a clan's ring. A child's other parent is one of them at first and one of the best
         of the clan more and more often towards the end.
-    memory : float, default=0.97
+    memory : float, default=0.99
         Share of what was learnt that is kept from step to step.
+    clan_memory : float, default=0.97
+        The same where there are several clans, each of which has fewer steps.
     caution : float, default=5
         Tries of a move that count as much as the mean of all moves.
     refresh_gap : int or None, default=30
@@ -189,7 +185,8 @@ class TwoDElite(SubsetSettings):
     particles: int = 30
     recombination: float = 1.0
     strength: float = 0.5
-    memory: float = 0.97
+    memory: float = 0.99
+    clan_memory: float = 0.97
     caution: float = 5.0
     refresh_gap: int | None = 30
     radius: int = 1
@@ -206,6 +203,7 @@ class TwoDElite(SubsetSettings):
         check_real("strength", self.strength, above=0)
         check_int("radius", self.radius, low=1)
         check_real("memory", self.memory, low=0, high=1)
+        check_real("clan_memory", self.clan_memory, low=0, high=1)
         check_real("caution", self.caution, above=0)
         check_int("refresh_gap", self.refresh_gap, low=1, optional=True)
         check_real("opening", self.opening, low=0, high=1)
@@ -230,8 +228,6 @@ class TwoDElite(SubsetSettings):
             spent=0,
             walk=self._floating.begin(n_features, rng),
             walking=False,
-            found=np.empty((0, n_features), dtype=bool),
-            found_fitness=np.empty(0),
             agreeing=False,
             agreed=np.empty((0, n_features), dtype=bool),
             agreed_fitness=np.empty(0),
@@ -251,7 +247,7 @@ class TwoDElite(SubsetSettings):
             return replace(swarm, masks=swarm.walk.masks, partitions=_first_partition(swarm.walk), walking=True)
         if clans > 1 and not len(swarm.agreed) and self._is_time(swarm, progress):
             return replace(swarm, masks=self._agreed(swarm, rng), partitions=None, agreeing=True)
-        swarm = self._refreshed(_joined(swarm), rng)
+        swarm = self._refreshed(swarm, rng)
         return replace(swarm, masks=self._children(swarm, progress, rng), partitions=swarm.clans)
 
     def answers(self, state: EliteSwarm) -> tuple[Masks, FloatArray]:
@@ -285,22 +281,14 @@ class TwoDElite(SubsetSettings):
         return swarm.spent + len(swarm.walk.masks) <= self.opening * swarm.spent / progress
 
     def _walked(self, swarm: EliteSwarm, fitness: FloatArray, progress: float, rng: Generator) -> EliteSwarm:
-        """The swarm after a step of the walk, with its best candidate among what was found."""
-        best = int(np.argmin(fitness))
-        found = np.concatenate([swarm.found, swarm.masks[best][None]])
-        found_fitness = np.append(swarm.found_fitness, fitness[best])
-        sizes = found.sum(axis=1)
-        order = np.lexsort((sizes, found_fitness))
-        kept = order[np.sort(np.unique(sizes[order], return_index=True)[1])][:_FOUND]
+        """The swarm after a step of the walk, which only tells it where not to go."""
         walk = self._floating.step(swarm.walk, fitness, progress, rng)
-        clan = np.zeros(len(fitness), dtype=np.intp)
+        keys = _rules().keys_of(swarm.masks, _first_partition(swarm.walk), swarm.words)
         return replace(
             swarm,
             walk=replace(swarm.walk, masks=swarm.walk.masks[:0]) if walk is None else walk,
             walking=False,
-            found=found[kept],
-            found_fitness=found_fitness[kept],
-            visited=_with(swarm.visited, _rules().keys_of(swarm.masks, clan, swarm.words)),
+            visited=_with(swarm.visited, keys),
         )
 
     def _learnt(self, swarm: EliteSwarm, fitness: FloatArray) -> EliteSwarm:
@@ -320,7 +308,7 @@ class TwoDElite(SubsetSettings):
                 np.where(begun, children, swarm.elite).reshape(by_clan),
                 children.reshape(by_clan),
                 better.reshape(by_clan[:2]),
-                self.memory,
+                self.memory if swarm.clan_count == 1 else self.clan_memory,
             ),
             visited=_with(swarm.visited, _rules().keys_of(children, swarm.clans, swarm.words)),
         )
@@ -397,24 +385,6 @@ class TwoDElite(SubsetSettings):
         rules = self.rules(nested.shape[1])
         legal = rules.legalize(nested, rng, preference=np.broadcast_to(votes, nested.shape))
         return np.unique(legal, axis=0)
-
-
-def _joined(swarm: EliteSwarm) -> EliteSwarm:
-    """The swarm with what the walk has found in the places of its worst."""
-    count = min(len(swarm.found), len(swarm.elite))
-    if not count:
-        return swarm
-    elite, fitness, stagnation = swarm.elite.copy(), swarm.fitness.copy(), swarm.stagnation.copy()
-    worst = swarm.ranking()[0, -count:]
-    elite[worst], fitness[worst], stagnation[worst] = swarm.found[:count], swarm.found_fitness[:count], 0
-    return replace(
-        swarm,
-        elite=elite,
-        fitness=fitness,
-        stagnation=stagnation,
-        found=swarm.found[:0],
-        found_fitness=swarm.found_fitness[:0],
-    )
 
 
 def _first_partition(walk: Walk) -> IntArray:
