@@ -128,6 +128,8 @@ def test_the_ranks_average_ties_and_the_answers_count(base):
     assert (worse["found"], worse["holds"]) == ("1 of 3 (sonar)", "no")
     sizes = answers["mean size of champion and 2d-upso"]
     assert (sizes["found"], sizes["holds"]) == ("3.50 and 4.50", "yes")
+    seconds = TIMING.algorithm_seconds + TIMING.evaluation_seconds
+    assert answers["seconds of a search, champion and 2d-upso"]["found"] == f"{seconds:.3f} and {seconds:.3f}"
     ours, theirs = np.array(means)[:, 0], np.array(means)[:, 1]
     name = "error of champion / 2d-upso"
     assert answers[f"{name}, mean of the ratios"]["found"] == f"{(ours / theirs).mean():.4f}"
@@ -171,6 +173,13 @@ def test_a_repeated_outer_cross_validation_gives_a_pair_each_time(tmp_path):
     assert set(contest.scores["wine"][ALL_FEATURES].errors) >= set(errors)
     notes = versus_tables(together, "champion", "2d-upso", "held-out")[0].notes
     assert any("2 outer folds, drawn 3 times" in note for note in notes)
+
+
+def test_means_are_over_the_repetitions_that_every_label_has(tmp_path):
+    study = replace(BASE, runs=1, outer_repeats=3)
+    path = write(tmp_path / "a.db", study, leave_out=lambda run: run.algorithm == "ga" and run.outer_fold == 5)
+    scores = contests(read_together([path]), "champion", "2d-upso", "held-out")[0].scores["wine"]
+    assert {tuple(score.errors) for score in scores.values()} == {((0, 0), (0, 1))}
 
 
 def test_a_single_run_is_compared_with_every_run_and_others_with_those_in_common():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -47,11 +47,13 @@ class Score:
     errors : by run number and, on rows never seen, repetition of the outer cross-validation
     size : mean cardinality
     inner : mean of the errors the searches minimised
+    seconds : mean time of a search; NaN where there is none
     """
 
     errors: Mapping[Pair, float]
     size: float
     inner: float
+    seconds: float = np.nan
 
     @property
     def mean(self) -> float:
@@ -194,25 +196,30 @@ def _held_out_scores(together: Together) -> Callable[[str, str], dict[str, Score
             "rows; name stores that agree."
         )
 
+    folds = results.info.folds_at_a_time
+
     def scores(dataset: str, model: str) -> dict[str, Score]:
-        found = {}
-        for label in results.algorithms:
-            cell = results.outer_cell(dataset, model, label)
-            whole = None if cell is None else _whole(cell, results.info.folds_at_a_time)
-            if whole is not None:
-                rows = zip(whole.rows, whole.held_out.tolist(), strict=True)
-                pairs = [(_pair(row, results.info.folds_at_a_time), error) for row, error in rows]
-                found[label] = _score(whole, _averaged(pairs))
-        return {**found, ALL_FEATURES: _all_features(results, dataset, model)} if found else {}
+        cells = {label: results.outer_cell(dataset, model, label) for label in results.algorithms}
+        whole = {label: _whole(cell.rows, folds) for label, cell in cells.items() if cell is not None}
+        by_label = {label: rows for label, rows in whole.items() if rows}
+        if not by_label:
+            return {}
+        common = set.intersection(*({_pair(row, folds)[1] for row in rows} for rows in by_label.values()))
+        found = {ALL_FEATURES: _all_features(results, dataset, model, common)} if common else {}
+        for label, rows in by_label.items():
+            cell = Cell(tuple(row for row in rows if _pair(row, folds)[1] in common), 0)
+            if cell.rows:
+                pairs = zip((_pair(row, folds) for row in cell.rows), cell.held_out.tolist(), strict=True)
+                found[label] = _score(cell, _averaged(pairs))
+        return found
 
     return scores
 
 
-def _whole(cell: Cell, folds: int) -> Cell | None:
-    """The outer cross-validations with a result on every fold: a mean over some would be of other rows."""
-    found = Counter(_pair(row, folds) for row in cell.rows)
-    rows = tuple(row for row in cell.rows if found[_pair(row, folds)] == folds)
-    return Cell(rows, cell.n_features) if rows else None
+def _whole(rows: Sequence[Row], folds: int) -> list[Row]:
+    """Those of outer cross-validations with a result on every fold: a mean over some would be of other rows."""
+    found = Counter(_pair(row, folds) for row in rows)
+    return [row for row in rows if found[_pair(row, folds)] == folds]
 
 
 def _pair(row: Row, folds: int) -> Pair:
@@ -227,19 +234,23 @@ def _averaged(errors: Iterable[tuple[Pair, float]]) -> dict[Pair, float]:
     return {pair: float(np.mean(of_folds)) for pair, of_folds in found.items()}
 
 
-def _all_features(results: Results, dataset: str, model: str) -> Score:
-    facts = {fold: results.problems.get((dataset, model, fold)) for fold in range(results.info.outer)}
-    known = {fold: each for fold, each in facts.items() if each is not None}
+def _all_features(results: Results, dataset: str, model: str, repetitions: Set[int | None]) -> Score:
+    folds = results.info.folds_at_a_time
+    facts = {
+        fold: results.problems[dataset, model, fold]
+        for fold in range(results.info.outer)
+        if fold // folds in repetitions
+    }
     errors = _averaged(
-        ((0, fold // results.info.folds_at_a_time), np.nan if each.held_out_all is None else each.held_out_all)
-        for fold, each in known.items()
+        ((0, fold // folds), np.nan if each.held_out_all is None else each.held_out_all) for fold, each in facts.items()
     )
-    n_features = next(iter(known.values())).n_features
-    return Score(errors, float(n_features), float(np.mean([each.loss_all for each in known.values()])))
+    n_features = next(iter(facts.values())).n_features
+    return Score(errors, float(n_features), float(np.mean([each.loss_all for each in facts.values()])))
 
 
 def _score(cell: Cell, errors: dict[Pair, float]) -> Score:
-    return Score(errors, float(cell.sizes.mean()), float(cell.losses.mean()))
+    seconds = float(cell.seconds.sum(axis=1).mean())
+    return Score(errors, float(cell.sizes.mean()), float(cell.losses.mean()), seconds)
 
 
 def _for_every_run(errors: Mapping[Pair, float], other: Mapping[Pair, float]) -> Mapping[Pair, float]:

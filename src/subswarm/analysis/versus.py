@@ -85,8 +85,8 @@ def _notes(contest: Contest, held_out: bool) -> list[str]:
     ]
     if held_out:
         notes.append(
-            "A run is a whole outer cross-validation, and its error the mean over the outer folds; those without a "
-            "result on every fold do not count. inner: the error the search minimised, which is "
+            "A run is a whole outer cross-validation, and its error the mean over the outer folds; only those count for "
+            "which every label has a result on every fold. inner: the error the search minimised, which is "
             f"optimistic. {ALL_FEATURES}: the model without selection."
         )
     return notes + _too_few(contest)
@@ -146,6 +146,9 @@ def _answers(contest: Contest, held_out: bool) -> list[tuple[str, str, str, str]
             sizes[0] <= sizes[1],
         )
     )
+    seconds = [float(np.mean([score.seconds for score in scores])) for scores in (ours, theirs)]
+    name = f"seconds of a search, {contest.champion} and {contest.against}"
+    rows.append(_answer(name, f"{seconds[0]:.3f} and {seconds[1]:.3f}", ""))
     limit = f"at most {LESS_ERROR}" if held_out else ""
     for label, value in _relative(contest, ours, theirs):
         rows.append(_answer(label, ABSENT if np.isnan(value) else f"{value:.4f}", limit, value <= LESS_ERROR))
