@@ -85,8 +85,8 @@ def _notes(contest: Contest, held_out: bool) -> list[str]:
     ]
     if held_out:
         notes.append(
-            "A run is a whole outer cross-validation, and its error the mean over the outer folds; only those count for "
-            "which every label has a result on every fold. inner: the error the search minimised, which is "
+            "A run is a whole outer cross-validation, and its error the mean over the outer folds; only those count "
+            "for which every label has a result on every fold. inner: the error the search minimised, which is "
             f"optimistic. {ALL_FEATURES}: the model without selection."
         )
     return notes + _too_few(contest)
