@@ -318,7 +318,8 @@ class TwoDElite(SubsetSettings):
         if self.refresh_gap is None:
             return swarm
         stale = swarm.stagnation >= self.refresh_gap
-        stale[swarm.ranking()[:, 0]] = False
+        if stale.any():
+            stale[swarm.ranking()[:, 0]] = False
         if not stale.any():
             return swarm
         elite = swarm.elite.copy()
@@ -334,42 +335,37 @@ class TwoDElite(SubsetSettings):
         """One child of each particle, none visited before if that can be had; one begun anew is its own first child."""
         n_features = swarm.elite.shape[1]
         rules, clans = self.rules(n_features), swarm.clans
-        ranking, likelihood = swarm.ranking(), swarm.moves.likelihood(self.caution)
-        place = np.empty(ranking.size, dtype=np.intp)
-        place[ranking.ravel()] = np.arange(ranking.size)
+        order, likelihood = swarm.ranking().ravel(), swarm.moves.likelihood(self.caution)
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.arange(len(order))
         direction = self.strength * swarm.moves.direction()
-        children = swarm.elite.copy()
-        keys = _rules().keys_of(children, clans, swarm.words)
-        settled = np.isinf(swarm.fitness) & _first_of_each(keys) & ~_contains(swarm.visited, keys)
-        open_to, taken = np.flatnonzero(~settled), keys[settled]
+        children, compiled = swarm.elite.copy(), _rules()
+        settled = self._settled(swarm)
+        open_to, taken = np.flatnonzero(~settled), compiled.keys_of(children[settled], clans[settled], swarm.words)
         for number, tries in enumerate(_ROUNDS):
             if not len(open_to):
                 break
             parents = np.repeat(open_to, tries)
-            made = rules.legalize(
-                _rules().bred(
-                    elite=swarm.elite,
-                    order=ranking.ravel(),
-                    place=place,
-                    parents=parents,
-                    particles=self.particles,
-                    radius=self.radius,
-                    progress=float(progress),
-                    recombination=float(self.recombination),
-                    likelihood=likelihood,
-                    expected=max(1, 2 ** (number - 1)) * direction,
-                    fixed=rules.fixed,
-                    draws=rng.random((len(parents), elite_numpy.CHOICES + n_features)),
-                ),
-                rng,
-            )
-            keys = _rules().keys_of(made, clans[parents], swarm.words).reshape(-1, tries)
-            chosen = _rules().first_unseen(keys, swarm.visited, taken)
+            draws = rng.random((len(parents), elite_numpy.CHOICES + n_features))
+            expected = max(1, 2 ** (number - 1)) * direction
+            mating = (order, place, parents, self.particles, self.radius, float(progress), float(self.recombination))
+            made = compiled.bred(swarm.elite, *mating, likelihood, expected, rules.fixed, draws)
+            made = rules.legalize(made, rng)
+            keys = compiled.keys_of(made, clans[parents], swarm.words).reshape(-1, tries)
+            chosen = compiled.first_unseen(keys, swarm.visited, taken)
             row, fresh = np.arange(len(open_to)), chosen >= 0
             children[open_to] = made.reshape(-1, tries, n_features)[row, chosen]  # the last one, where all were visited
             taken = np.concatenate([taken, keys[row[fresh], chosen[fresh]]])
             open_to = open_to[~fresh]
         return children
+
+    def _settled(self, swarm: EliteSwarm) -> Mask:
+        """Which particles are their own first child: those begun anew where no one has been."""
+        settled = np.isinf(swarm.fitness)
+        if settled.any():
+            keys = _rules().keys_of(swarm.elite, swarm.clans, swarm.words)
+            settled &= _first_of_each(keys) & ~_contains(swarm.visited, keys)
+        return settled
 
     def _is_time(self, swarm: EliteSwarm, progress: float) -> bool:
         """Whether one more batch of children would leave too little of the budget to try what the clans agree on."""
