@@ -48,12 +48,14 @@ class Score:
     size : mean cardinality
     inner : mean of the errors the searches minimised
     seconds : mean time of a search; NaN where there is none
+    machines : what the searches ran on
     """
 
     errors: Mapping[Pair, float]
     size: float
     inner: float
     seconds: float = np.nan
+    machines: frozenset[str] = frozenset()
 
     @property
     def mean(self) -> float:
@@ -250,7 +252,8 @@ def _all_features(results: Results, dataset: str, model: str, repetitions: Set[i
 
 def _score(cell: Cell, errors: dict[Pair, float]) -> Score:
     seconds = float(cell.seconds.sum(axis=1).mean())
-    return Score(errors, float(cell.sizes.mean()), float(cell.losses.mean()), seconds)
+    machines = frozenset(row.timing.machine for row in cell.rows)
+    return Score(errors, float(cell.sizes.mean()), float(cell.losses.mean()), seconds, machines)
 
 
 def _for_every_run(errors: Mapping[Pair, float], other: Mapping[Pair, float]) -> Mapping[Pair, float]:

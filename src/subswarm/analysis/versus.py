@@ -146,9 +146,7 @@ def _answers(contest: Contest, held_out: bool) -> list[tuple[str, str, str, str]
             sizes[0] <= sizes[1],
         )
     )
-    seconds = [float(np.mean([score.seconds for score in scores])) for scores in (ours, theirs)]
-    name = f"seconds of a search, {contest.champion} and {contest.against}"
-    rows.append(_answer(name, f"{seconds[0]:.3f} and {seconds[1]:.3f}", ""))
+    rows.append(_answer(f"seconds of a search, {contest.champion} and {contest.against}", _seconds(ours, theirs), ""))
     limit = f"at most {LESS_ERROR}" if held_out else ""
     for label, value in _relative(contest, ours, theirs):
         rows.append(_answer(label, ABSENT if np.isnan(value) else f"{value:.4f}", limit, value <= LESS_ERROR))
@@ -156,6 +154,13 @@ def _answers(contest: Contest, held_out: bool) -> list[tuple[str, str, str, str]
         inner, outer = (float(np.mean([getattr(score, name) for score in ours])) for name in ("inner", "mean"))
         rows.append(_answer(f"mean inner error of {contest.champion} → held out", f"{inner:.4f} → {outer:.4f}", ""))
     return rows
+
+
+def _seconds(ours: Sequence[Score], theirs: Sequence[Score]) -> str:
+    machines = {score.machines for score in (*ours, *theirs)}
+    if len(machines) > 1 or any(len(found) > 1 for found in machines):
+        return "not from one machine"
+    return " and ".join(f"{np.mean([score.seconds for score in scores]):.3f}" for scores in (ours, theirs))
 
 
 def _rank_answer(contest: Contest) -> tuple[str, str, str, str]:
