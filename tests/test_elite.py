@@ -12,8 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from subswarm import Budget, Search, make_objective, search
 from subswarm.algorithms import TwoDElite
 from subswarm.algorithms.agreement import nested_by_agreement
-from subswarm.algorithms.elite import Moves
-from subswarm.algorithms.elite_numpy import ADD, REMOVE
+from subswarm.algorithms.moves import ADD, REMOVE, Moves
 from subswarm.core.types import FloatArray, Masks
 
 

@@ -21,13 +21,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from partitioned import Partitioned
 from subswarm import Budget, Search, make_objective, search, search_together
 from subswarm.algorithms import Race, RandomSearch, TwoDUPSO
 from subswarm.core.errors import CheckpointError, DataError, SettingError, SubswarmWarning
 from subswarm.evaluation import partitions as engines_of_partitions
 
 WINE = load_wine(return_X_y=True)
-PLANTED = np.arange(9) % 3 == 0
 
 MODELS = {
     "naive Bayes": (GaussianNB(), "gaussian_nb"),
@@ -42,22 +42,6 @@ def some_masks(n=13, count=5, seed=0):
     masks = np.random.default_rng(seed).random((count, n)) < 0.5
     masks[:, 0] |= ~masks.any(axis=1)
     return masks
-
-
-class Partitioned:
-    """A function of masks with four partitions that differ a little."""
-
-    n_features = 9
-    n_partitions = 4
-
-    def __init__(self):
-        self.calls = []
-
-    def __call__(self, masks, partitions=None):
-        self.calls.append((len(masks), partitions))
-        if partitions is None:
-            return np.mean([self(masks, np.full(len(masks), p)) for p in range(4)], axis=0)
-        return (masks ^ PLANTED).mean(axis=1) + 0.01 * partitions * masks.mean(axis=1)
 
 
 @pytest.fixture(scope="module")

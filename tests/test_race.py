@@ -12,6 +12,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
+from partitioned import Partitioned
 from subswarm import Budget, Search, SwarmSelector, make_objective, search
 from subswarm.algorithms import (
     SBS,
@@ -35,7 +36,6 @@ from subswarm.study import Contender, Source, Store, Study, read_study, run_stud
 from subswarm.testing import check_algorithm
 
 WINE = load_wine(return_X_y=True)
-PLANTED = np.arange(9) % 3 == 0
 INNER = {
     "random": RandomSearch(),
     "2d-upso": TwoDUPSO(),
@@ -49,26 +49,6 @@ INNER = {
     "fixed features": TwoDUPSO(fixed_features=(1, 7), max_features=6),
     "groups": TwoDElite(feature_sizes=(3, 1, 2, 4, 1, 2, 1, 1, 1, 5, 1, 1), max_features=6),
 }
-
-
-class Partitioned:
-    """A function of masks with four partitions that differ a little; it notes what it was asked."""
-
-    n_features = 9
-    n_partitions = 4
-
-    def __init__(self):
-        self.calls = []
-
-    def __call__(self, masks, partitions=None):
-        if partitions is None:
-            return np.mean([self.loss(masks, p) for p in range(4)], axis=0)
-        self.calls.append((masks, partitions))
-        return self.loss(masks, partitions)
-
-    @staticmethod
-    def loss(masks, partitions):
-        return (masks ^ PLANTED).mean(axis=1) + 0.01 * partitions * masks.mean(axis=1)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["bred", "first_unseen", "keys_of"]
+from subswarm.algorithms.elite_numpy import CHOICES, LEAST
+from subswarm.algorithms.moves import ADD, REMOVE
 
-_CHOICES = 8
-_LEAST = 1e-300
+__all__ = ["bred", "first_unseen", "keys_of"]
 
 
 @njit(nogil=True, cache=True)
@@ -39,20 +39,20 @@ def bred(
         share = recombination * draw[0]
         adding, removing = 0.0, 0.0
         for j in range(n):
-            mask[j] = other[j] if draw[_CHOICES + j] < share else own[j]
+            mask[j] = other[j] if draw[CHOICES + j] < share else own[j]
             if not mask[j]:
-                adding += likelihood[clan, 0, j]
+                adding += likelihood[clan, ADD, j]
             elif not fixed[j]:
-                removing += likelihood[clan, 1, j]
-        add = expected[clan, 0] / adding if adding > 0 else 0.0
-        remove = expected[clan, 1] / removing if removing > 0 else 0.0
+                removing += likelihood[clan, REMOVE, j]
+        add = expected[clan, ADD] / adding if adding > 0 else 0.0
+        remove = expected[clan, REMOVE] / removing if removing > 0 else 0.0
         for j in range(n):
-            each = draw[_CHOICES + j]
-            unused = each / max(share, _LEAST) if each < share else (each - share) / (1.0 - share)
+            each = draw[CHOICES + j]
+            unused = each / max(share, LEAST) if each < share else (each - share) / (1.0 - share)
             if not mask[j]:
-                mask[j] = unused < min(1.0, likelihood[clan, 0, j] * add)
+                mask[j] = unused < min(1.0, likelihood[clan, ADD, j] * add)
             elif not fixed[j]:
-                mask[j] = not unused < min(1.0, likelihood[clan, 1, j] * remove)
+                mask[j] = not unused < min(1.0, likelihood[clan, REMOVE, j] * remove)
     return masks
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from subswarm.algorithms.moves import ADD, REMOVE
 from subswarm.core.types import FloatArray, IntArray, Mask, Masks
 
-__all__ = ["CHOICES", "bred", "first_unseen", "keys_of"]
-
-ADD, REMOVE = 0, 1
-"""The two kinds of move, an axis of what is learnt of them."""
+__all__ = ["CHOICES", "LEAST", "bred", "first_unseen", "keys_of", "mates_of"]
 
 CHOICES = 8
 """Draws for a child before those for its features: how much it takes from its mate, and who that is."""
 
-_LEAST = 1e-300
+LEAST = 1e-300
+"""Keeps a share of nothing from being divided by."""
 
 
 def bred(
@@ -44,7 +43,7 @@ def bred(
     each = draws[:, CHOICES:]
     swapped = each < share
     masks = np.where(swapped, elite[mates], elite[parents])
-    unused = np.where(swapped, each / np.maximum(share, _LEAST), (each - share) / (1.0 - share))  # from U[0, 1) again
+    unused = np.where(swapped, each / np.maximum(share, LEAST), (each - share) / (1.0 - share))  # from U[0, 1) again
     absent = np.where(masks, 0.0, likelihood[clan, ADD])
     present = np.where(masks & ~fixed, likelihood[clan, REMOVE], 0.0)
     return masks ^ (unused < _shares(absent, expected[clan, ADD]) + _shares(present, expected[clan, REMOVE]))
