@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from scipy import stats
 
 from subswarm.analysis.contest import ALL_FEATURES, contests, paired
-from subswarm.analysis.statistics import holm, mean_ranks, signed_rank_gain
+from subswarm.analysis.statistics import holm, mean_ranks, resampled_means, signed_rank_gain
 from subswarm.analysis.together import read_together
 from subswarm.analysis.versus import study_versus, versus_tables
 from subswarm.core.errors import SettingError, StoreError
@@ -132,8 +133,32 @@ def test_the_ranks_average_ties_and_the_answers_count(base):
     assert answers["seconds of a search, champion and 2d-upso"]["found"] == f"{seconds:.3f} and {seconds:.3f}"
     ours, theirs = np.array(means)[:, 0], np.array(means)[:, 1]
     name = "error of champion / 2d-upso"
-    assert answers[f"{name}, mean of the ratios"]["found"] == f"{(ours / theirs).mean():.4f}"
-    assert answers[f"{name}, ratio of the sums"]["found"] == f"{ours.sum() / theirs.sum():.4f}"
+    for means, found in (
+        ((ours / theirs).mean(), answers[f"{name}, mean of the ratios"]["found"]),
+        (ours.sum() / theirs.sum(), answers[f"{name}, ratio of the sums"]["found"]),
+    ):
+        value, low, high = re.fullmatch(r"(\S+) \((\S+) to (\S+)\)", found).groups()
+        assert value == f"{means:.4f}"
+        assert float(low) < float(value) < float(high)
+    assert "drawn anew" in grids[2].notes[0]
+
+
+def test_the_interval_of_the_ratio_covers_its_true_value_as_often_as_it_says():
+    rng, covered = np.random.default_rng(0), 0
+    for seed in range(300):
+        ours, theirs = 0.9 + rng.normal(0, 0.1, 30), 1.0 + rng.normal(0, 0.1, 30)
+        drawn = resampled_means(ours, theirs, times=400, seed=seed)
+        low, high = np.percentile(drawn[0] / drawn[1], [2.5, 97.5])
+        covered += low <= 0.9 <= high
+    assert 0.89 <= covered / 300 <= 0.98
+
+
+def test_a_ratio_from_a_single_pair_has_no_interval(tmp_path):
+    path = write(tmp_path / "a.db", replace(BASE, runs=1))
+    grids = versus_tables(read_together([path]), "champion", "2d-upso", "error")
+    found = table(grids, "Does it win?")["error of champion / 2d-upso, ratio of the sums"]["found"]
+    assert "(" not in found
+    assert grids[2].notes == ()
 
 
 def test_held_out_all_features_are_one_more_label_and_the_inner_error_stands_beside(base):

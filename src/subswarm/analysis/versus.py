@@ -9,8 +9,10 @@ import numpy as np
 
 from subswarm.analysis.contest import ALL_FEATURES, LEVEL, WHAT, Contest, Score, Verdict, contests, paired
 from subswarm.analysis.grid import FORMATS, Grid, render
+from subswarm.analysis.statistics import resampled_means
 from subswarm.analysis.together import Together, read_together
 from subswarm.core.checks import check_choice
+from subswarm.core.types import FloatArray
 
 __all__ = ["study_versus", "versus_tables"]
 
@@ -46,7 +48,7 @@ def versus_tables(together: Together, champion: str, against: str, what: str) ->
         grids += [
             Grid(title, *_dataset_rows(contest, held_out), (*_notes(contest, held_out), *together.notes)),
             Grid(f"Mean ranks, {title}", *_rank_rows(contest)),
-            Grid(f"Does it win? {title}", ("of", "found", "wanted", "holds"), tuple(_answers(contest, held_out))),
+            Grid(f"Does it win? {title}", *_answer_rows(contest, held_out)),
         ]
     return grids
 
@@ -118,6 +120,18 @@ def _rank_rows(contest: Contest) -> tuple[tuple[str, ...], tuple[tuple[str, ...]
     return ("label", "mean rank", "mean error", "mean size", "data sets", "runs"), tuple(rows), (note + unranked,)
 
 
+def _answer_rows(
+    contest: Contest, held_out: bool
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    chance = "outer folds and searches" if held_out else "the searches"
+    note = (
+        "In brackets: where 95 % of the ratios are when each data set's pairs are drawn anew, with replacement; that "
+        f"is the chance of {chance}, not of other rows."
+    )
+    rows = tuple(_answers(contest, held_out))
+    return ("of", "found", "wanted", "holds"), rows, (note,) if any(")" in row[1] for row in rows[-3:]) else ()
+
+
 def _answers(contest: Contest, held_out: bool) -> list[tuple[str, str, str, str]]:
     count = len(contest.names)
     ours, theirs = contest.of(contest.champion), contest.of(contest.against)
@@ -148,8 +162,9 @@ def _answers(contest: Contest, held_out: bool) -> list[tuple[str, str, str, str]
     )
     rows.append(_answer(f"seconds of a search, {contest.champion} and {contest.against}", _seconds(ours, theirs), ""))
     limit = f"at most {LESS_ERROR}" if held_out else ""
-    for label, value in _relative(contest, ours, theirs):
-        rows.append(_answer(label, ABSENT if np.isnan(value) else f"{value:.4f}", limit, value <= LESS_ERROR))
+    for label, value, others in _relative(contest, ours, theirs):
+        found = ABSENT if np.isnan(value) else f"{value:.4f}{_interval(others)}"
+        rows.append(_answer(label, found, limit, value <= LESS_ERROR))
     if held_out:
         inner, outer = (float(np.mean([getattr(score, name) for score in ours])) for name in ("inner", "mean"))
         rows.append(_answer(f"mean inner error of {contest.champion} → held out", f"{inner:.4f} → {outer:.4f}", ""))
@@ -190,18 +205,45 @@ def _worse(contest: Contest, found: Sequence[Verdict]) -> list[str]:
     return [name for name, verdict in zip(contest.names, found, strict=True) if verdict.sign == "−"]
 
 
-def _relative(contest: Contest, ours: Sequence[Score], theirs: Sequence[Score]) -> list[tuple[str, float]]:
-    """The mean of the ratios of mean errors, where the opponent errs at all, and the ratio of their sums."""
+def _relative(
+    contest: Contest, ours: Sequence[Score], theirs: Sequence[Score]
+) -> list[tuple[str, float, FloatArray | None]]:
+    """The mean of the ratios of mean errors, where the opponent errs at all, and the ratio of their sums.
+
+    Each comes with what it would have been on pairs drawn anew, or None where a data set has a single pair.
+    """
     first, second = (np.array([score.mean for score in scores]) for scores in (ours, theirs))
     errs = second > 0
     where = "" if errs.all() else f" (on the {errs.sum()} data sets where it errs)"
     name = f"error of {contest.champion} / {contest.against}"
     if not errs.any():
-        return [(f"{name}, mean of the ratios", float("nan")), (f"{name}, ratio of the sums", float("nan"))]
+        unknown = float("nan")
+        return [(f"{name}, mean of the ratios", unknown, None), (f"{name}, ratio of the sums", unknown, None)]
+    pairs = [paired(one.errors, other.errors) for one, other in zip(ours, theirs, strict=True)]
+    drawn = None
+    if all(len(one) > 1 for one, _ in pairs):
+        drawn = np.array([resampled_means(*pair, seed=place) for place, pair in enumerate(pairs)]).transpose(1, 0, 2)
+    ratios = (
+        [None, None] if drawn is None else [_mean_ratio(*drawn[:, errs]), drawn[0].sum(axis=0) / drawn[1].sum(axis=0)]
+    )
     return [
-        (f"{name}, mean of the ratios{where}", float((first[errs] / second[errs]).mean())),
-        (f"{name}, ratio of the sums", float(first.sum() / second.sum())),
+        (f"{name}, mean of the ratios{where}", float(_mean_ratio(first[errs], second[errs])), ratios[0]),
+        (f"{name}, ratio of the sums", float(first.sum() / second.sum()), ratios[1]),
     ]
+
+
+def _mean_ratio(ours: FloatArray, theirs: FloatArray) -> FloatArray:
+    """The mean over data sets, the first axis; one on which a draw leaves the opponent without error does not count."""
+    ratios = np.divide(ours, theirs, out=np.full_like(ours, np.nan), where=theirs > 0)
+    return np.asarray(np.nanmean(ratios, axis=0))
+
+
+def _interval(others: FloatArray | None) -> str:
+    """From where to where 95 % of these are."""
+    if others is None:
+        return ""
+    low, high = np.percentile(others, [2.5, 97.5])
+    return f" ({low:.3f} to {high:.3f})"
 
 
 def _answer(of: str, found: str, wanted: str, holds: bool = False) -> tuple[str, str, str, str]:
