@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses
-from subswarm.evaluation import make_objective
+from subswarm.evaluation import gaussian_nb, gaussian_numpy, gaussian_tables, make_objective
 from subswarm.evaluation.engine import engine_for
 
 
@@ -177,3 +177,40 @@ def test_lone_columns_that_are_too_close_to_call_are_decided_as_scikit_learn_doe
         assert np.array_equal(objective.fold_losses(np.eye(8)), slow.fold_losses(np.eye(8)))
         rechecked += objective.engine_facts["rechecked"]
     assert rechecked > 50
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("name", ["wine", "libras", "lsvt", "arrhythmia"])
+def test_tables_are_made_once_they_pay_and_answer_as_the_reckoning_before_did(uci, name, compiled, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(gaussian_tables, "gaussian_kernels", lambda: gaussian_numpy)
+        monkeypatch.setattr(gaussian_nb, "gaussian_kernels", lambda: gaussian_numpy)
+    data = folded(GaussianNB(), uci(name).X, uci(name).y, cv=3)
+    n = data.n_features
+    rng = np.random.default_rng(1)
+    masks = np.zeros((6, n), dtype=bool)
+    for size, mask in enumerate(masks, start=1):
+        mask[rng.permutation(n)[: min(size, n)]] = True
+    engine, expected = fast(GaussianNB(), data), true_losses(GaussianNB(), data, masks)
+    tables = engine._tables
+    asked_of_all, seen = 0, []
+    while tables.slot[np.arange(3), tables.widest(masks)].min() < 0:
+        assert np.array_equal(engine.fold_losses(masks), expected)
+        asked_of_all += 1
+        seen.append(tables.used)
+        assert asked_of_all <= n
+    assert tables.lacked.max() <= n + 21  # no more was reckoned in vain than the tables cost, and one batch
+    assert seen[0] < seen[-1] or n == 13
+    assert np.array_equal(engine.fold_losses(masks), expected)
+    assert tables.used == len(np.unique(np.arange(3) * n + tables.widest(masks)))
+
+
+def test_tables_for_which_there_is_little_room_are_made_and_forgotten(uci):
+    data = folded(GaussianNB(), uci("lsvt").X, uci("lsvt").y, cv=3)
+    masks = np.random.default_rng(0).random((40, data.n_features)) < 0.02
+    masks[:, 0] |= ~masks.any(axis=1)
+    engine, expected = fast(GaussianNB(), data, max_bytes=1), true_losses(GaussianNB(), data, masks)
+    for _ in range(60):
+        losses = engine.fold_losses(masks)
+    assert np.array_equal(losses, expected)
+    assert engine._tables.used <= engine._tables.capacity

@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from subswarm.evaluation.gaussian_tables import Gaussians
+
 __all__ = ["add_constants", "classify", "judge_fold", "judge_row", "widest_columns"]
 
 _EPS = 2.0**-52
@@ -32,18 +34,72 @@ def widest_columns(masks: Any, order: Any, alike: Any, slot: Any, widest: Any, s
 
 
 @njit(nogil=True, cache=True)
-def classify(first: int, last: int, columns: Any, starts: Any, slots: Any, g: Any, codes: Any, doubts: Any) -> None:
-    """Classes of all test rows for masks ``first`` to ``last``, and how many rows of a fold are too close to call."""
+def classify(
+    first: int, last: int, columns: Any, starts: Any, widest: Any, slots: Any, g: Any, codes: Any, doubts: Any
+) -> None:
+    """Classes of all test rows for masks ``first`` to ``last``, and how many rows of a fold are too close to call.
+
+    Where a widest column has no tables (a slot of -1), what the chosen columns need of them is reckoned here.
+    """
     terms: NDArray[np.float64] = np.empty((4, g.theta.shape[2]))
     sums: NDArray[np.float64] = np.empty((g.theta.shape[2] + 5, g.sizes.max()))
+    own = _with_room_for_one(g)
     for p in range(first, last):
         chosen = columns[starts[p] : starts[p + 1]]
         answer = 0
         for f in range(g.sizes.shape[0]):
             answers = codes[p, answer : answer + g.sizes[f]]
-            add_constants(chosen, f, slots[p, f], g, terms)
-            doubts[p, f] = judge_fold(chosen, f, slots[p, f], g, terms, sums, answers)
+            if slots[p, f] >= 0:
+                add_constants(chosen, f, slots[p, f], g, terms)
+                doubts[p, f] = judge_fold(chosen, f, slots[p, f], g, terms, sums, answers)
+            else:
+                doubts[p, f] = _judge_without(chosen, f, widest[p, f], own, terms, sums, answers)
             answer += g.sizes[f]
+
+
+@njit(nogil=True, cache=True)
+def _with_room_for_one(g: Any) -> Any:
+    """The same rows and moments, with empty tables for one widest column."""
+    n, C = g.theta.shape[1:]
+    tables: NDArray[np.float64] = np.empty((3, 1, n, C))
+    magnitude: NDArray[np.float64] = np.empty((1, C))
+    return Gaussians(
+        g.rows,
+        g.row_starts,
+        g.sizes,
+        g.n_classes,
+        g.theta,
+        g.class_variance,
+        g.variance,
+        g.mean_error,
+        g.log_prior,
+        tables[0],
+        tables[1],
+        tables[2],
+        magnitude,
+        g.slack,
+        g.slack_alone,
+        g.var_smoothing,
+        g.too_small,
+    )
+
+
+@njit(nogil=True, cache=True)
+def _judge_without(chosen: Any, f: int, widest: int, own: Any, terms: Any, sums: Any, answers: Any) -> int:
+    """As `judge_fold`, but what the chosen columns need of tables is reckoned first, into those of ``own``."""
+    smoothing = own.var_smoothing * own.variance[f, widest]
+    own.magnitude[:] = 0.0
+    for j in chosen:
+        for c in range(own.n_classes[f]):
+            v = own.class_variance[f, j, c] + smoothing
+            constant = -0.5 * np.log(2.0 * np.pi * v) if v > own.too_small else np.nan
+            own.constant[0, j, c] = constant
+            own.half_precision[0, j, c] = 0.5 / v if v != 0.0 else np.inf
+            own.risk[0, j, c] = own.mean_error[f, j, c] ** 2 / v if v != 0.0 else np.nan
+            own.magnitude[0, c] += abs(constant) if abs(constant) < np.inf else 0.0
+    only: Any = np.int64(0)  # not a literal, for which `judge_fold` would be compiled once more
+    add_constants(chosen, f, only, own, terms)
+    return judge_fold(chosen, f, only, own, terms, sums, answers)
 
 
 @njit(nogil=True, cache=True, inline="always")

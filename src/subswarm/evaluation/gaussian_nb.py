@@ -101,8 +101,7 @@ class GaussianNBEngine(FastEngine):
         """The predicted classes, and for each mask and fold how many of them are too close to call."""
         tables = self._tables
         columns, starts = column_lists(masks)
-        widest, slots = tables.widest_and_slots(masks)
-        gaussians = tables.gaussians()
+        widest, slots, known = tables.widest_and_slots(masks)
         work = len(columns) * len(self._classes.codes) * tables.most_classes
         if work >= self._worth_tables:
             if self._products is None:
@@ -110,6 +109,7 @@ class GaussianNBEngine(FastEngine):
             products = self._products
             table_starts, stretch = products.starts_of(widest, np.diff(starts))
             if (table_starts >= 0).any():
+                slots, gaussians = tables.slots_of(widest), tables.gaussians()
                 threads = self._threads if work > _WORTH_THREADS_WITH_TABLES else 1
                 block = self._block(len(masks), threads)
                 where = (masks.astype(np.float32), products.store, table_starts, stretch, products.paired)
@@ -117,8 +117,11 @@ class GaussianNBEngine(FastEngine):
                 classify = partial(_run, product_kernels().classify_by_products, arguments)
                 spread(classify, self._data.n_folds * -(-len(masks) // block), threads, blas=True)
                 return
+        if not known:
+            slots = tables.slots_worth_it(widest, np.diff(starts))
         threads = self._threads if work > _WORTH_THREADS else 1
-        classify = partial(_run, gaussian_kernels().classify, (columns, starts, slots, gaussians, codes, doubts))
+        directly = (columns, starts, widest, slots, tables.gaussians(), codes, doubts)
+        classify = partial(_run, gaussian_kernels().classify, directly)
         spread(classify, len(masks), threads)
 
     def _block(self, n_masks: int, threads: int) -> int:

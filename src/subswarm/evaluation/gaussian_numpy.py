@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subswarm.core.types import Masks
+from subswarm.core.types import FloatArray, Masks
 from subswarm.evaluation.gaussian_tables import Gaussians
 
 __all__ = ["classify", "widest_columns"]
@@ -36,27 +36,32 @@ def classify(
     last: int,
     columns: NDArray[np.int64],
     starts: NDArray[np.int64],
+    widest: NDArray[np.int64],
     slots: NDArray[np.int64],
     g: Gaussians,
     codes: NDArray[np.int16],
     doubts: NDArray[np.int64],
 ) -> None:
-    """Classes of all test rows for masks ``first`` to ``last``, and how many rows of a fold are too close to call."""
+    """Classes of all test rows for masks ``first`` to ``last``, and how many rows of a fold are too close to call.
+
+    Where a widest column has no tables (a slot of -1), what the chosen columns need of them is reckoned here.
+    """
     n = g.theta.shape[1]
     for p in range(first, last):
         chosen = columns[starts[p] : starts[p + 1]]
         k, answer = len(chosen), 0
         for f, size in enumerate(g.sizes):
             block = g.rows[g.row_starts[f] : g.row_starts[f] + n * size].reshape(n, size)[chosen]
-            C, slot = g.n_classes[f], slots[p, f]
-            means, weights = g.theta[f, chosen, :C].T, g.half_precision[slot, chosen, :C].T
+            C = g.n_classes[f]
+            constant, half_precision, risk, magnitude = _tables(chosen, f, widest[p, f], slots[p, f], g)
+            means, weights = g.theta[f, chosen, :C].T, half_precision[:, :C].T
             quadratic = np.stack([w @ (block - m[:, None]) ** 2 for m, w in zip(means, weights, strict=True)])
             log_prior = g.log_prior[f, :C]
-            fixed = log_prior + g.constant[slot, chosen, :C].sum(axis=0)
-            danger = g.risk[slot, chosen, :C].sum(axis=0) * (k == 1)
+            fixed = log_prior + constant[:, :C].sum(axis=0)
+            danger = risk[:, :C].sum(axis=0) * (k == 1)
             relative = (g.slack_alone if k == 1 else g.slack) + (k + 16) * _EPS + danger
             swing = np.sqrt(danger / (k + 1.0))
-            base = relative * (np.abs(log_prior) + g.magnitude[slot, :C] + k) + swing * (k + 1.0)
+            base = relative * (np.abs(log_prior) + magnitude[:C] + k) + swing * (k + 1.0)
             base[~np.isfinite(fixed)] = np.inf
             bound = base[:, None] + (relative + swing)[:, None] * quadratic
             value = fixed[:, None] - quadratic
@@ -66,3 +71,16 @@ def classify(
             codes[p, answer : answer + size] = best
             doubts[p, f] = (beaten.sum(axis=0) < C - 1).sum()
             answer += size
+
+
+def _tables(
+    chosen: NDArray[np.int64], f: int, widest: int, slot: int, g: Gaussians
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Constants, half precisions and risks of the chosen columns, (k, C), and the magnitude (C,)."""
+    if slot >= 0:
+        return g.constant[slot, chosen], g.half_precision[slot, chosen], g.risk[slot, chosen], g.magnitude[slot]
+    v = g.class_variance[f, chosen] + g.var_smoothing * g.variance[f, widest]
+    constant = -0.5 * np.log(2.0 * np.pi * v)
+    constant[~(v > g.too_small)] = np.nan
+    magnitude = np.where(np.isfinite(constant), np.abs(constant), 0.0).sum(axis=0)
+    return constant, 0.5 / v, g.mean_error[f, chosen] ** 2 / v, magnitude

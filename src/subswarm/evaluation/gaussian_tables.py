@@ -30,6 +30,7 @@ class Gaussians(NamedTuple):
     ----------
     constant, half_precision, risk : (S, n, C): -log(2 pi v) / 2, 1 / (2 v), and what an error in the means can do
     magnitude : (S, C), no less than the sum of any subset's constants without their signs
+    too_small : a variance under which the constant is unknown
     """
 
     rows: FloatArray
@@ -37,6 +38,9 @@ class Gaussians(NamedTuple):
     sizes: NDArray[np.int64]
     n_classes: NDArray[np.int64]
     theta: FloatArray
+    class_variance: FloatArray
+    variance: FloatArray
+    mean_error: FloatArray
     log_prior: FloatArray
     constant: FloatArray
     half_precision: FloatArray
@@ -44,6 +48,8 @@ class Gaussians(NamedTuple):
     magnitude: FloatArray
     slack: float
     slack_alone: float
+    var_smoothing: float
+    too_small: float
 
 
 @dataclass(eq=False)
@@ -60,6 +66,7 @@ class GaussianTables:
     order : (F, n), columns from the largest variance to the least
     alike : (F, n), the column that stands for all with the same variance
     slot : (F, n), where the tables for that widest column are; -1 where not made yet
+    lacked : (F, n), how many columns were reckoned for want of them
     """
 
     var_smoothing: float
@@ -80,12 +87,14 @@ class GaussianTables:
     slack_alone: float
     capacity: int
     slot: NDArray[np.int64] = field(init=False)
+    lacked: NDArray[np.int64] = field(init=False)
     used: int = field(init=False, default=0)
     store: FloatArray = field(init=False)
     magnitude: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.slot = np.full(self.variance.shape, -1, dtype=np.int64)
+        self.lacked = np.zeros(self.variance.shape, dtype=np.int64)
         self.store = np.empty((3, 0, *self.theta.shape[1:]))
         self.magnitude = np.empty((0, self.most_classes))
 
@@ -149,14 +158,30 @@ class GaussianTables:
         folds = np.arange(len(self.sizes))
         slots = self.slot[folds, widest]
         if (slots < 0).any():
-            wanted = np.unique(np.argwhere(slots < 0)[:, 1] * self.slot.shape[1] + widest[slots < 0])
+            wanted = np.unique((folds * self.slot.shape[1] + widest)[slots < 0])
             if self.used + len(wanted) > self.capacity:
                 self.slot[:] = -1
                 self.used = 0
                 wanted = np.unique(folds * self.slot.shape[1] + widest)
-            self._make_room(self.used + len(wanted))
-            for fold, column in zip(*np.divmod(wanted, self.slot.shape[1]), strict=True):
-                self._fill(int(fold), int(column))
+            self._fill_all(wanted)
+            slots = self.slot[folds, widest]
+        return np.asarray(slots)
+
+    def slots_worth_it(self, widest: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same for masks of these sizes (P,), but tables are made only once they would have saved their price.
+
+        That is when as many columns were reckoned without them as they have; until then the slot is -1.
+        """
+        folds = np.arange(len(self.sizes))
+        slots = self.slot[folds, widest]
+        lacking = slots < 0
+        if lacking.any():
+            flat = (folds * self.slot.shape[1] + widest)[lacking]
+            np.add.at(self.lacked.reshape(-1), flat, np.broadcast_to(sizes[:, None], slots.shape)[lacking])
+            worth = np.unique(flat[self.lacked.reshape(-1)[flat] >= self.slot.shape[1]])
+            if self.used + len(worth) > self.capacity:
+                return self.slots_of(widest)
+            self._fill_all(worth)
             slots = self.slot[folds, widest]
         return np.asarray(slots)
 
@@ -168,6 +193,9 @@ class GaussianTables:
             self.sizes,
             self.n_classes,
             self.theta,
+            self.class_variance,
+            self.variance,
+            self.mean_error,
             self.log_prior,
             self.store[0],
             self.store[1],
@@ -175,6 +203,8 @@ class GaussianTables:
             self.magnitude,
             self.slack,
             self.slack_alone,
+            self.var_smoothing,
+            _TOO_SMALL,
         )
 
     def joint_log_likelihood(self, columns: IntArray, fold: int) -> FloatArray:
@@ -207,11 +237,17 @@ class GaussianTables:
         gaussian_kernels().widest_columns(masks, self.order, self.alike, self.slot, widest, np.empty_like(widest))
         return widest
 
-    def widest_and_slots(self, masks: Masks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The `widest` columns and `slots_of` them, each (P, F)."""
+    def widest_and_slots(self, masks: Masks) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
+        """The `widest` columns and their slots, each (P, F), and whether all of them have one."""
         widest, slots = np.empty((2, len(masks), len(self.sizes)), dtype=np.int64)
         known = gaussian_kernels().widest_columns(masks, self.order, self.alike, self.slot, widest, slots)
-        return widest, slots if known else self.slots_of(widest)
+        return widest, slots, bool(known)
+
+    def _fill_all(self, wanted: NDArray[np.int64]) -> None:
+        """Make the tables for these widest columns, each named by fold * n + column."""
+        self._make_room(self.used + len(wanted))
+        for fold, column in zip(*np.divmod(wanted, self.slot.shape[1]), strict=True):
+            self._fill(int(fold), int(column))
 
     def _make_room(self, wanted: int) -> None:
         have = self.store.shape[1]
