@@ -179,9 +179,10 @@ class GaussianTables:
             flat = (folds * self.slot.shape[1] + widest)[lacking]
             np.add.at(self.lacked.reshape(-1), flat, np.broadcast_to(sizes[:, None], slots.shape)[lacking])
             worth = np.unique(flat[self.lacked.reshape(-1)[flat] >= self.slot.shape[1]])
-            if self.used + len(worth) > self.capacity:
-                return self.slots_of(widest)
-            self._fill_all(worth)
+            if self.used + len(worth) > self.capacity:  # no room: begin anew, and see what is wanted now
+                self.slot[:], self.lacked[:], self.used = -1, 0, 0
+            else:
+                self._fill_all(worth)
             slots = self.slot[folds, widest]
         return np.asarray(slots)
 
