@@ -190,17 +190,16 @@ def test_tables_are_made_once_they_pay_and_answer_as_the_reckoning_before_did(uc
     rng = np.random.default_rng(1)
     masks = np.zeros((6, n), dtype=bool)
     for size, mask in enumerate(masks, start=1):
-        mask[rng.permutation(n)[: min(size, n)]] = True
+        mask[rng.permutation(n)[:size]] = True
     engine, expected = fast(GaussianNB(), data), true_losses(GaussianNB(), data, masks)
     tables = engine._tables
-    asked_of_all, seen = 0, []
+    made = []
     while tables.slot[np.arange(3), tables.widest(masks)].min() < 0:
         assert np.array_equal(engine.fold_losses(masks), expected)
-        asked_of_all += 1
-        seen.append(tables.used)
-        assert asked_of_all <= n
-    assert tables.lacked.max() <= n + 21  # no more was reckoned in vain than the tables cost, and one batch
-    assert seen[0] < seen[-1] or n == 13
+        made.append(tables.used)
+        assert len(made) <= n
+    assert made[0] == 0 or n <= masks.sum()  # a single batch cannot have paid for a wide table
+    assert tables.lacked.max() <= n + masks.sum()  # no more was reckoned in vain than a table costs, and one batch
     assert np.array_equal(engine.fold_losses(masks), expected)
     assert tables.used == len(np.unique(np.arange(3) * n + tables.widest(masks)))
 

@@ -24,6 +24,9 @@ BETTER_ON = 0.75
 LESS_ERROR = 0.95
 """What a champion's held-out error may be of its opponent's."""
 
+_Ratio = tuple[str, float, FloatArray | None]
+"""Of what, the ratio, and what it would have been on pairs drawn anew."""
+
 
 def study_versus(
     champion: str,
@@ -128,11 +131,13 @@ def _answer_rows(
         "In brackets: where 95 % of the ratios are when each data set's pairs are drawn anew, with replacement; that "
         f"is the chance of {chance}, not of other rows."
     )
-    rows = tuple(_answers(contest, held_out))
-    return ("of", "found", "wanted", "holds"), rows, (note,) if any(")" in row[1] for row in rows[-3:]) else ()
+    ratios = _relative(contest, contest.of(contest.champion), contest.of(contest.against))
+    has_interval = any(others is not None for _, _, others in ratios)
+    rows = tuple(_answers(contest, held_out, ratios))
+    return ("of", "found", "wanted", "holds"), rows, (note,) if has_interval else ()
 
 
-def _answers(contest: Contest, held_out: bool) -> list[tuple[str, str, str, str]]:
+def _answers(contest: Contest, held_out: bool, ratios: Sequence[_Ratio]) -> list[tuple[str, str, str, str]]:
     count = len(contest.names)
     ours, theirs = contest.of(contest.champion), contest.of(contest.against)
     rivals = contest.best_rivals()
@@ -162,7 +167,7 @@ def _answers(contest: Contest, held_out: bool) -> list[tuple[str, str, str, str]
     )
     rows.append(_answer(f"seconds of a search, {contest.champion} and {contest.against}", _seconds(ours, theirs), ""))
     limit = f"at most {LESS_ERROR}" if held_out else ""
-    for label, value, others in _relative(contest, ours, theirs):
+    for label, value, others in ratios:
         found = ABSENT if np.isnan(value) else f"{value:.4f}{_interval(others)}"
         rows.append(_answer(label, found, limit, value <= LESS_ERROR))
     if held_out:
@@ -205,9 +210,7 @@ def _worse(contest: Contest, found: Sequence[Verdict]) -> list[str]:
     return [name for name, verdict in zip(contest.names, found, strict=True) if verdict.sign == "−"]
 
 
-def _relative(
-    contest: Contest, ours: Sequence[Score], theirs: Sequence[Score]
-) -> list[tuple[str, float, FloatArray | None]]:
+def _relative(contest: Contest, ours: Sequence[Score], theirs: Sequence[Score]) -> list[_Ratio]:
     """The mean of the ratios of mean errors, where the opponent errs at all, and the ratio of their sums.
 
     Each comes with what it would have been on pairs drawn anew, or None where a data set has a single pair.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subswarm.core.types import FloatArray, Masks
-from subswarm.evaluation.gaussian_tables import Gaussians
+from subswarm.evaluation.gaussian_tables import Gaussians, tables_for
 
 __all__ = ["classify", "widest_columns"]
 
@@ -79,9 +79,6 @@ def _tables(
     """Constants, half precisions and risks of the chosen columns, (k, C), and the magnitude (C,)."""
     if slot >= 0:
         return g.constant[slot, chosen], g.half_precision[slot, chosen], g.risk[slot, chosen], g.magnitude[slot]
-    with np.errstate(all="ignore"):  # a variance of zero is for scikit-learn to judge
-        v = g.class_variance[f, chosen] + g.var_smoothing * g.variance[f, widest]
-        constant = -0.5 * np.log(2.0 * np.pi * v)
-        constant[~(v > g.too_small)] = np.nan
-        magnitude = np.where(np.isfinite(constant), np.abs(constant), 0.0).sum(axis=0)
-        return constant, 0.5 / v, g.mean_error[f, chosen] ** 2 / v, magnitude
+    v = g.class_variance[f, chosen] + g.var_smoothing * g.variance[f, widest]
+    (constant, half_precision, risk), magnitude = tables_for(v, g.mean_error[f, chosen])
+    return constant, half_precision, risk, magnitude

@@ -14,7 +14,7 @@ from subswarm.evaluation.fast_engine import FoldClasses
 from subswarm.evaluation.folds import FoldedData
 from subswarm.evaluation.scaling import scaled_rows
 
-__all__ = ["GaussianTables", "Gaussians", "gaussian_kernels"]
+__all__ = ["GaussianTables", "Gaussians", "gaussian_kernels", "tables_for"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _SAME_SMOOTHING = 2e-14
@@ -260,14 +260,18 @@ class GaussianTables:
 
     def _fill(self, fold: int, column: int) -> None:
         v = self.class_variance[fold] + self.var_smoothing * self.variance[fold, column]
-        constant = -0.5 * np.log(2.0 * np.pi * v)
-        constant[~(v > _TOO_SMALL)] = np.nan
-        self.store[0, self.used] = constant
-        self.store[1, self.used] = 0.5 / v
-        self.store[2, self.used] = self.mean_error[fold] ** 2 / v
-        self.magnitude[self.used] = np.where(np.isfinite(constant), np.abs(constant), 0.0).sum(axis=0)
+        self.store[:, self.used], self.magnitude[self.used] = tables_for(v, self.mean_error[fold])
         self.slot[fold, column] = self.used
         self.used += 1
+
+
+def tables_for(v: FloatArray, mean_error: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Constants, half precisions and risks (see `Gaussians`) for smoothed variances (k, C), and the magnitude (C,)."""
+    with np.errstate(all="ignore"):  # a variance of zero is for scikit-learn to judge
+        constant = -0.5 * np.log(2.0 * np.pi * v)
+        constant[~(v > _TOO_SMALL)] = np.nan
+        magnitude = np.where(np.isfinite(constant), np.abs(constant), 0.0).sum(axis=0)
+        return np.stack([constant, 0.5 / v, mean_error**2 / v]), np.asarray(magnitude)
 
 
 def _alike(variance: FloatArray, order: NDArray[np.int64]) -> NDArray[np.int64]:
