@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from subswarm.analysis.contest import ALL_FEATURES, contests, paired
+from subswarm.analysis.contest import ALL_FEATURES, WHAT, contests, paired
 from subswarm.analysis.statistics import holm, mean_ranks, resampled_means, signed_rank_gain
 from subswarm.analysis.together import read_together
 from subswarm.analysis.versus import study_versus, versus_tables
@@ -77,12 +77,13 @@ def base(tmp_path_factory):
     return write(tmp_path_factory.mktemp("stores") / "base.db", BASE)
 
 
-def losses(dataset, label, outer=False):
-    """What `write` put in, by run; the mean over both outer folds where held out."""
+def losses(dataset, label, what="error"):
+    """What `write` put in, by run; the mean over both outer folds where there are any."""
+    outer = what != "error"
     rows = [run for run in BASE.plan() if (run.dataset, run.algorithm) == (dataset, label)]
     rows = [run for run in rows if (run.outer_fold is not None) == outer]
     by_fold = sorted(rows, key=lambda run: (run.outer_fold or 0, run.run))
-    errors = np.array([error(run) + 0.1 * outer for run in by_fold])
+    errors = np.array([error(run) + 0.1 * (what == "held-out") for run in by_fold])
     return errors.reshape(2, -1).mean(axis=0) if outer else errors
 
 
@@ -91,12 +92,11 @@ def table(grids, title):
     return {row[0]: dict(zip(grid.headers, row, strict=True)) for row in grid.rows}
 
 
-@pytest.mark.parametrize("what", ["error", "held-out"])
+@pytest.mark.parametrize("what", WHAT)
 def test_p_is_scipys_wilcoxon_with_holms_correction_over_the_data_sets(base, what):
     contest = contests(read_together([base]), "champion", "2d-upso", what)[0]
     raw = [
-        stats.wilcoxon(losses(name, "champion", what != "error"), losses(name, "2d-upso", what != "error")).pvalue
-        for name in DATASETS
+        stats.wilcoxon(losses(name, "champion", what), losses(name, "2d-upso", what)).pvalue for name in DATASETS
     ]
     found = contest.versus("2d-upso")
     assert [verdict.p for verdict in found] == pytest.approx(holm(raw).tolist())
@@ -164,7 +164,7 @@ def test_a_ratio_from_a_single_pair_has_no_interval(tmp_path):
 def test_held_out_all_features_are_one_more_label_and_the_inner_error_stands_beside(base):
     grids = versus_tables(read_together([base]), "champion", "2d-upso", "held-out")
     row = table(grids, "champion against")["sonar"]
-    ours = losses("sonar", "champion", outer=True)
+    ours = losses("sonar", "champion", "held-out")
     assert row["inner"] == f"{ours.mean() - 0.1:.4f}"
     assert row[ALL_FEATURES] == "0.4000 / 13.0"
     constant = np.full(12, (0.45 + 0.35) / 2)
@@ -172,11 +172,22 @@ def test_held_out_all_features_are_one_more_label_and_the_inner_error_stands_bes
     pairs = paired(contest.scores["sonar"]["champion"].errors, contest.scores["sonar"][ALL_FEATURES].errors)
     assert pairs[0] == pytest.approx(ours)
     assert pairs[1] == pytest.approx(constant)
-    raw = [stats.wilcoxon(losses(name, "champion", outer=True), constant).pvalue for name in DATASETS]
+    raw = [stats.wilcoxon(losses(name, "champion", "held-out"), constant).pvalue for name in DATASETS]
     found = contest.versus(ALL_FEATURES)
     assert [verdict.p for verdict in found] == pytest.approx(holm(raw).tolist())
     assert ALL_FEATURES in [row[0] for row in grids[1].rows]
     assert table(grids, "Does it win?")["data sets significantly worse than all features"]["wanted"] == "none"
+
+
+def test_the_inner_errors_are_asked_what_the_searches_on_all_rows_are(base):
+    grids = versus_tables(read_together([base]), "champion", "2d-upso", "inner")
+    row = table(grids, "champion against 2d-upso, error of the search without each outer fold")["sonar"]
+    assert row["champion"] == f"{losses('sonar', 'champion', 'inner').mean():.4f} / 3.5"
+    assert ALL_FEATURES not in row
+    assert any("A run is a whole outer cross-validation" in note for note in grids[0].notes)
+    answers = table(grids, "Does it win?")
+    assert answers["data sets significantly worse than the best rival"]["wanted"] == "none"
+    assert answers["error of champion / 2d-upso, ratio of the sums"]["wanted"] == "–"
 
 
 def test_runs_without_every_outer_fold_do_not_count_held_out(tmp_path):
@@ -309,7 +320,8 @@ def test_what_cannot_be_answered_is_a_clear_sentence(tmp_path, base):
     refused("format must be one of", "champion", [base], form="word")
     refused("no store was named", "champion", [], kind=StoreError)
     inner = write(tmp_path / "inner.db", replace(BASE, outer=0, runs=1))
-    refused("held no rows out; .*--outer 5", "champion", [inner], what="held-out")
+    for what in ("inner", "held-out"):
+        refused("held no rows out; .*--outer 5", "champion", [inner], what=what)
     half = write(tmp_path / "half.db", BASE, leave_out=lambda run: run.outer_fold == 1)
     refused("no data set .* finished run with every outer fold", "champion", [half], what="held-out")
     parted = {"champion": "wine", "2d-upso": "wdbc", "ga": "wine"}
@@ -326,7 +338,7 @@ def test_outer_folds_that_are_not_the_same_rows_are_refused_held_out_only(tmp_pa
         study_versus("champion", [base, path], what="held-out")
 
 
-@pytest.mark.parametrize("what", ["error", "held-out"])
+@pytest.mark.parametrize("what", WHAT)
 @pytest.mark.parametrize("form", ["text", "markdown", "latex", "csv"])
 def test_every_format_is_printed(base, what, form):
     said = study_versus("champion", [base], what=what, form=form)

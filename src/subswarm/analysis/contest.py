@@ -30,7 +30,8 @@ __all__ = [
 ]
 
 ALL_FEATURES = "all features"
-WHAT = ("error", "held-out")
+WHAT = ("error", "inner", "held-out")
+"""The error of searches that saw all rows, of those that an outer fold was kept from, and of the latter on that fold."""
 ABSENT = "–"
 LEVEL = 0.05
 
@@ -132,7 +133,7 @@ def contests(together: Together, champion: str, against: str, what: str) -> list
         _check_label(name, label, results.algorithms)
     if champion == against:
         raise SettingError(f"{champion!r} cannot be compared with itself; name another label with --against.")
-    score = _held_out_scores(together) if what == "held-out" else _error_scores(results)
+    score = _error_scores(results) if what == "error" else _outer_scores(together, held_out=what == "held-out")
     found = []
     for model in results.models:
         scores = {dataset: score(dataset, model) for dataset in results.datasets}
@@ -140,9 +141,9 @@ def contests(together: Together, champion: str, against: str, what: str) -> list
         if scores:
             found.append(Contest(model, champion, against, scores))
     if not found:
-        held_out = " with every outer fold" if what == "held-out" else ""
+        outer = "" if what == "error" else " with every outer fold"
         raise SettingError(
-            f"there is no data set on which both {champion!r} and {against!r} have a finished run{held_out}; run the "
+            f"there is no data set on which both {champion!r} and {against!r} have a finished run{outer}; run the "
             "study of one of them on the data sets and models of the other."
         )
     return found
@@ -185,7 +186,8 @@ def _error_scores(results: Results) -> Callable[[str, str], dict[str, Score]]:
     return scores
 
 
-def _held_out_scores(together: Together) -> Callable[[str, str], dict[str, Score]]:
+def _outer_scores(together: Together, *, held_out: bool) -> Callable[[str, str], dict[str, Score]]:
+    """Of the searches inside an outer cross-validation: their errors on the rows held out, or those they minimised."""
     results = together.results
     if not together.outer:
         raise SettingError(
@@ -207,11 +209,12 @@ def _held_out_scores(together: Together) -> Callable[[str, str], dict[str, Score
         if not by_label:
             return {}
         common = set.intersection(*({_pair(row, folds)[1] for row in rows} for rows in by_label.values()))
-        found = {ALL_FEATURES: _all_features(results, dataset, model, common)} if common else {}
+        found = {ALL_FEATURES: _all_features(results, dataset, model, common)} if common and held_out else {}
         for label, rows in by_label.items():
             cell = Cell(tuple(row for row in rows if _pair(row, folds)[1] in common), 0)
             if cell.rows:
-                pairs = zip((_pair(row, folds) for row in cell.rows), cell.held_out.tolist(), strict=True)
+                errors = cell.held_out if held_out else cell.losses
+                pairs = zip((_pair(row, folds) for row in cell.rows), errors.tolist(), strict=True)
                 found[label] = _score(cell, _averaged(pairs))
         return found
 

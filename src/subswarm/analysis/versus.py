@@ -24,6 +24,12 @@ BETTER_ON = 0.75
 LESS_ERROR = 0.95
 """What a champion's held-out error may be of its opponent's."""
 
+_OF = {
+    "error": "error of the search",
+    "inner": "error of the search without each outer fold",
+    "held-out": "error on rows never seen",
+}
+
 _Ratio = tuple[str, float, FloatArray | None]
 """Of what, the ratio, and what it would have been on pairs drawn anew."""
 
@@ -47,17 +53,13 @@ def versus_tables(together: Together, champion: str, against: str, what: str) ->
     held_out = what == "held-out"
     grids = []
     for contest in contests(together, champion, against, what):
-        title = f"{champion} against {against}, {_of(held_out)}, {contest.model}"
+        title = f"{champion} against {against}, {_OF[what]}, {contest.model}"
         grids += [
-            Grid(title, *_dataset_rows(contest, held_out), (*_notes(contest, held_out), *together.notes)),
+            Grid(title, *_dataset_rows(contest, held_out), (*_notes(contest, what), *together.notes)),
             Grid(f"Mean ranks, {title}", *_rank_rows(contest)),
-            Grid(f"Does it win? {title}", *_answer_rows(contest, held_out)),
+            Grid(f"Does it win? {title}", *_answer_rows(contest, what)),
         ]
     return grids
-
-
-def _of(held_out: bool) -> str:
-    return "error on rows never seen" if held_out else "error of the search"
 
 
 def _dataset_rows(contest: Contest, held_out: bool) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -80,19 +82,22 @@ def _dataset_rows(contest: Contest, held_out: bool) -> tuple[tuple[str, ...], tu
     return tuple(columns), tuple(zip(*columns.values(), strict=True))
 
 
-def _notes(contest: Contest, held_out: bool) -> list[str]:
-    pairs = "run and outer cross-validation" if held_out else "run number"
+def _notes(contest: Contest, what: str) -> list[str]:
+    pairs = "run number" if what == "error" else "run and outer cross-validation"
     notes = [
         f"Mean error / mean size; runs: how many the means of {contest.champion}, {contest.against} and the best rival "
         "(lowest mean error of all others) are over. p: Wilcoxon's signed ranks, two-sided, paired by "
         f"{pairs}, Holm-corrected over {_sets(contest)}; a label with a single run is compared with "
         f"each run of the other. +: {contest.champion} is significantly better (p < {LEVEL}); −: worse; =: neither."
     ]
-    if held_out:
+    if what != "error":
         notes.append(
             "A run is a whole outer cross-validation, and its error the mean over the outer folds; only those count "
-            "for which every label has a result on every fold. inner: the error the search minimised, which is "
-            f"optimistic. {ALL_FEATURES}: the model without selection."
+            "for which every label has a result on every fold."
+        )
+    if what == "held-out":
+        notes[-1] += (
+            f" inner: the error the search minimised, which is optimistic. {ALL_FEATURES}: the model without selection."
         )
     return notes + _too_few(contest)
 
@@ -124,16 +129,16 @@ def _rank_rows(contest: Contest) -> tuple[tuple[str, ...], tuple[tuple[str, ...]
 
 
 def _answer_rows(
-    contest: Contest, held_out: bool
+    contest: Contest, what: str
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    chance = "outer folds and searches" if held_out else "the searches"
+    chance = "the searches" if what == "error" else "outer folds and searches"
     note = (
         "In brackets: where 95 % of the ratios are when each data set's pairs are drawn anew, with replacement; that "
         f"is the chance of {chance}, not of other rows."
     )
     ratios = _relative(contest, contest.of(contest.champion), contest.of(contest.against))
     has_interval = any(others is not None for _, _, others in ratios)
-    rows = tuple(_answers(contest, held_out, ratios))
+    rows = tuple(_answers(contest, what == "held-out", ratios))
     return ("of", "found", "wanted", "holds"), rows, (note,) if has_interval else ()
 
 

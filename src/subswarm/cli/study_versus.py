@@ -24,7 +24,11 @@ def versus(
         "2d-upso"
     ),
     what: Annotated[
-        str, typer.Option(help="error (of searches that saw all rows) or held-out (on rows never seen).")
+        str,
+        typer.Option(
+            help="error (of searches that saw all rows), inner (of those that an outer fold was kept from: the same "
+            "question on many divisions of the rows) or held-out (on rows never seen)."
+        ),
     ] = "error",
     form: Annotated[str, typer.Option("--format", help="text, markdown, latex or csv.")] = "text",
 ) -> None:
