@@ -95,9 +95,7 @@ def table(grids, title):
 @pytest.mark.parametrize("what", WHAT)
 def test_p_is_scipys_wilcoxon_with_holms_correction_over_the_data_sets(base, what):
     contest = contests(read_together([base]), "champion", "2d-upso", what)[0]
-    raw = [
-        stats.wilcoxon(losses(name, "champion", what), losses(name, "2d-upso", what)).pvalue for name in DATASETS
-    ]
+    raw = [stats.wilcoxon(losses(name, "champion", what), losses(name, "2d-upso", what)).pvalue for name in DATASETS]
     found = contest.versus("2d-upso")
     assert [verdict.p for verdict in found] == pytest.approx(holm(raw).tolist())
     assert [verdict.sign for verdict in found] == ["+", "=", "−"]

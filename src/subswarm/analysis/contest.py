@@ -31,7 +31,7 @@ __all__ = [
 
 ALL_FEATURES = "all features"
 WHAT = ("error", "inner", "held-out")
-"""The error of searches that saw all rows, of those that an outer fold was kept from, and of the latter on that fold."""
+"""The error of searches that saw all rows, of those that an outer fold was kept from, and of these on that fold."""
 ABSENT = "–"
 LEVEL = 0.05
 

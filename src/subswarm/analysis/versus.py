@@ -128,9 +128,7 @@ def _rank_rows(contest: Contest) -> tuple[tuple[str, ...], tuple[tuple[str, ...]
     return ("label", "mean rank", "mean error", "mean size", "data sets", "runs"), tuple(rows), (note + unranked,)
 
 
-def _answer_rows(
-    contest: Contest, what: str
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...]]:
+def _answer_rows(contest: Contest, what: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...]]:
     chance = "the searches" if what == "error" else "outer folds and searches"
     note = (
         "In brackets: where 95 % of the ratios are when each data set's pairs are drawn anew, with replacement; that "
