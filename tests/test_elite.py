@@ -129,21 +129,21 @@ def walks(search_: Search, landscape) -> list[int]:
 
 
 def test_the_walk_takes_its_share_of_the_budget_and_what_it_finds_is_kept() -> None:
-    search_ = Search(TwoDElite(opening=0.1), 40, rng=0, evaluations=2000)
-    planted = np.arange(40) < 12
+    search_ = Search(TwoDElite(opening=0.1), 18, rng=0, evaluations=2000)
+    planted = np.arange(18) < 12
     batches = walks(search_, distance_to(planted))
-    assert batches[:4] == [40, 39, 1, 38]  # one feature, a second, a step back that does not help, a third
-    assert 200 - 40 < 30 + sum(batches) <= 200
-    assert search_.front.subset_of_size(3).features.tolist() == [0, 1, 2]
-    assert search_.best.fitness <= search_.front.subset_of_size(3).fitness
+    assert batches[:4] == [18, 17, 1, 16]  # one feature, a second, a step back that does not help, a third
+    assert 200 - 18 < 30 + sum(batches) <= 200
+    assert search_.front.subset_of_size(5).features.tolist() == [0, 1, 2, 3, 4]
+    assert search_.best.fitness <= search_.front.subset_of_size(5).fitness
 
 
 def test_the_swarm_hardly_goes_where_the_walk_has_been() -> None:
-    search_ = Search(TwoDElite(), 40, rng=0, evaluations=6000)
+    search_ = Search(TwoDElite(), 34, rng=0, evaluations=6000)
     asked = []
-    for _ in range(40):
+    for _ in range(60):
         asked.append((search_.state.walking, {row.tobytes() for row in search_.ask()}))
-        search_.tell(distance_to(np.arange(40) < 5)(search_.ask()))
+        search_.tell(distance_to(np.arange(34) < 5)(search_.ask()))
     walked = set().union(*(batch for walking, batch in asked if walking))
     swarmed = set().union(*(batch for walking, batch in asked[1:] if not walking))
     assert len(walked) > 100
@@ -157,12 +157,17 @@ def test_the_swarm_hardly_goes_where_the_walk_has_been() -> None:
         ({"min_features": 2}, {}),
         ({}, {"evaluations": None}),
         ({}, {"n_partitions": 2}),
-        ({}, {"evaluations": 600}),  # the first step alone would be more than its share
+        ({}, {"evaluations": 6000}),  # 60 * 61 / 2 is more than its share: it would break off half-way
     ],
 )
 def test_there_is_no_walk_where_it_does_not_fit(settings, search_settings) -> None:
     search_ = Search(TwoDElite(**settings), 60, rng=0, **search_settings)
     assert walks(search_, distance_to(np.arange(60) < 5)) == []
+
+
+def test_a_walk_to_a_few_features_fits_sooner() -> None:
+    search_ = Search(TwoDElite(max_features=5), 60, rng=0, evaluations=6000)
+    assert sum(walks(search_, distance_to(np.arange(60) < 5))) > 60 + 59 + 58 + 57 + 56
 
 
 def test_a_walk_that_meets_its_end_is_over() -> None:

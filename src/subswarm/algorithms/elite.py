@@ -98,8 +98,9 @@ class EliteSwarm:
 class TwoDElite(SubsetSettings):
     """Our own: an elite that recombines and learns its moves; it starts from all sizes, and the smaller wins ties.
 
-    On one partition it is one swarm. After its first batch a floating forward search (`SFFS`) takes a share of the
-    budget: what greed can find is found, and the swarm, which learns nothing of it, looks elsewhere.
+    On one partition it is one swarm. Where the features are few (at most 34 with 6000 evaluations), a floating forward
+    search (`SFFS`) takes a share of the budget after its first batch: what greed can find is found, and the swarm,
+    which learns nothing of it, looks elsewhere.
 
     On several partitions (``repeats``, or a repeated splitter as ``cv``) it is a clan for each, which scores its
     children on its own partition only. Shortly before the budget ends the features are ranked by how many of the clans'
@@ -127,8 +128,9 @@ class TwoDElite(SubsetSettings):
     refresh_gap : int or None, default=30
         Steps without a better subset after which a particle begins anew, the best of its clan excepted.
     opening : float, default=0.1
-        Share of the budget that the walk at the beginning may take. There is none on several partitions, where the
-        budget has no end that is known, and where a subset must have more than one feature.
+        Share of the budget that the walk at the beginning may take. There is none where that would not do for a plain
+        forward search to its end (n (n + 1) / 2 evaluations, fewer with ``max_features``), on several partitions, where
+        the budget has no end that is known, and where a subset must have more than one feature.
     agreement : int, default=20
         Best subsets of each clan that have a vote.
     agreement_sizes : int, default=25
@@ -238,10 +240,14 @@ class TwoDElite(SubsetSettings):
         return SFFS(**shared | {"initial_subsets": ()})
 
     def _may_walk(self, swarm: EliteSwarm, progress: float) -> bool:
-        """Whether the walk's next step fits into its share of the budget."""
+        """Whether the walk could come all the way on its share of the budget, and its next step still fits in."""
         if swarm.clan_count > 1 or self.min_features > 1 or progress <= 0 or not len(swarm.walk.masks):
             return False
-        return swarm.spent + len(swarm.walk.masks) <= self.opening * swarm.spent / progress
+        share = self.opening * swarm.spent / progress
+        n_features = swarm.elite.shape[1]
+        steps = min(n_features, self.max_features or n_features)
+        forward = steps * n_features - steps * (steps - 1) // 2  # the candidates of so many steps, none of them back
+        return forward <= share and swarm.spent + len(swarm.walk.masks) <= share
 
     def _walked(self, swarm: EliteSwarm, fitness: FloatArray, progress: float, rng: Generator) -> EliteSwarm:
         """The swarm after a step of the walk, which only tells it where not to go."""

@@ -57,8 +57,12 @@ def run(
 ) -> None:
     """Run what is missing of a study; break it off whenever you like, the same command goes on."""
     import os
+    import warnings
 
     from subswarm.study import Only, run_study
+
+    # joblib replaces a worker that has grown, as one does whose next problem is larger, and warns; nothing is lost
+    warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
 
     changes = {"runs": runs, "evaluations": evaluations, "outer": outer, "outer_repeats": outer_repeats}
     chosen = Only(tuple(only or ())).of(_changed(_study(study), **changes))
