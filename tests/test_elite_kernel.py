@@ -10,7 +10,8 @@ from trajectories import digest_of
 
 TRAJECTORIES = [
     (5, {}, 1, "5b8a045d2923336a"),
-    (30, {}, 1, "40ef099da368bbea"),
+    (30, {}, 1, "44617f371169f4fc"),
+    (30, {"opening": 0.4}, 1, "f9b7c2a3d9fce151"),  # with a walk
     (590, {}, 1, "27db4ec7005b7672"),
     (30, {}, 4, "812c3db43c6613e8"),
     (30, {"radius": 3, "particles": 7, "recombination": 0.4}, 3, "eaa40eb58b59def5"),
