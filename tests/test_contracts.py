@@ -96,8 +96,7 @@ def test_branch_and_bound_says_that_it_has_only_one_start():
 
 @pytest.mark.parametrize("name", BATCH)
 def test_a_step_asks_as_many_subsets_as_documented(name):
-    opening = {"opening": 0.0} if name == "2d-elite" else {}  # its walk asks more
-    course = Search(made(name, 100, **opening), 100, 0)
+    course = Search(made(name, 100), 100, 0)
     for _ in range(2):
         masks = course.ask()
         assert len(masks) == BATCH[name]

@@ -157,12 +157,14 @@ def test_the_swarm_hardly_goes_where_the_walk_has_been() -> None:
         ({"min_features": 2}, {}),
         ({}, {"evaluations": None}),
         ({}, {"n_partitions": 2}),
-        ({}, {"evaluations": 6000}),  # 60 * 61 / 2 is more than its share: it would break off half-way
+        ({}, {"evaluations": 300}),  # the first step alone would be more than its share
+        ({}, {"evaluations": 4600}),  # 30 * 31 / 2 is more than its share: it would break off half-way
     ],
 )
 def test_there_is_no_walk_where_it_does_not_fit(settings, search_settings) -> None:
-    search_ = Search(TwoDElite(**settings), 60, rng=0, **search_settings)
-    assert walks(search_, distance_to(np.arange(60) < 5)) == []
+    landscape = distance_to(np.arange(30) < 5)
+    assert walks(Search(TwoDElite(), 30, rng=0, evaluations=4650), landscape)  # and there would be one
+    assert walks(Search(TwoDElite(**settings), 30, rng=0, **search_settings), landscape) == []
 
 
 def test_a_walk_to_a_few_features_fits_sooner() -> None:

@@ -30,8 +30,12 @@ __all__ = [
 ]
 
 ALL_FEATURES = "all features"
-WHAT = ("error", "inner", "held-out")
-"""The error of searches that saw all rows, of those that an outer fold was kept from, and of these on that fold."""
+WHAT = {
+    "error": "error of the search",
+    "inner": "error of the search without each outer fold",
+    "held-out": "error on rows never seen",
+}
+"""What may be compared, and what a title calls it."""
 ABSENT = "–"
 LEVEL = 0.05
 

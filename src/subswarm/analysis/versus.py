@@ -24,12 +24,6 @@ BETTER_ON = 0.75
 LESS_ERROR = 0.95
 """What a champion's held-out error may be of its opponent's."""
 
-_OF = {
-    "error": "error of the search",
-    "inner": "error of the search without each outer fold",
-    "held-out": "error on rows never seen",
-}
-
 _Ratio = tuple[str, float, FloatArray | None]
 """Of what, the ratio, and what it would have been on pairs drawn anew."""
 
@@ -53,7 +47,7 @@ def versus_tables(together: Together, champion: str, against: str, what: str) ->
     held_out = what == "held-out"
     grids = []
     for contest in contests(together, champion, against, what):
-        title = f"{champion} against {against}, {_OF[what]}, {contest.model}"
+        title = f"{champion} against {against}, {WHAT[what]}, {contest.model}"
         grids += [
             Grid(title, *_dataset_rows(contest, held_out), (*_notes(contest, what), *together.notes)),
             Grid(f"Mean ranks, {title}", *_rank_rows(contest)),
