@@ -101,6 +101,23 @@ def test_p_is_scipys_wilcoxon_with_holms_correction_over_the_data_sets(base, wha
     assert [verdict.sign for verdict in found] == ["+", "=", "−"]
 
 
+def test_two_models_are_also_summed_up_together(tmp_path):
+    """A data set with a model is a problem; the summary of all is over all of them."""
+    both = write(tmp_path / "both.db", replace(BASE, models=("nb", "knn")))
+    grids = versus_tables(read_together([both]), "champion", "2d-upso", "error")
+    assert [grid.title.rsplit(", ", 1)[1] for grid in grids] == 3 * ["nb"] + 3 * ["knn"] + 2 * ["nb and knn"]
+    one, other, together = (
+        {row[0]: row[1] for row in grid.rows} for grid in grids if grid.title.startswith("Does it win?")
+    )
+    assert together["problems significantly worse than the best rival"] == "2 of 6 (sonar with nb, sonar with knn)"
+    name = "error of champion / 2d-upso, mean of the ratios"
+    ratios = [float(found[name].split()[0]) for found in (one, other, together)]
+    assert ratios[2] == pytest.approx(np.mean(ratios[:2]), abs=1e-4)
+    ranks = [{row[0]: float(row[1]) for row in grid.rows} for grid in grids if grid.title.startswith("Mean ranks")]
+    assert ranks[2]["champion"] == pytest.approx((ranks[0]["champion"] + ranks[1]["champion"]) / 2, abs=0.01)
+    assert "Over 6 problems" in grids[-2].notes[0]
+
+
 def test_each_data_set_has_means_sizes_the_best_rival_and_numbers_of_runs(base):
     rows = table(versus_tables(read_together([base]), "champion", "2d-upso", "error"), "champion against")
     assert rows["wine"]["champion"] == f"{losses('wine', 'champion').mean():.4f} / 3.5"

@@ -26,6 +26,7 @@ __all__ = [
     "Verdict",
     "contests",
     "paired",
+    "pooled",
     "verdicts",
 ]
 
@@ -89,12 +90,14 @@ class Contest:
     Attributes
     ----------
     scores : by data set, then by label; the labels are in the order of the stores
+    unit : what one of ``scores`` is about
     """
 
     model: str
     champion: str
     against: str
     scores: Mapping[str, Mapping[str, Score]]
+    unit: str = "data set"
 
     @property
     def names(self) -> list[str]:
@@ -151,6 +154,13 @@ def contests(together: Together, champion: str, against: str, what: str) -> list
             "study of one of them on the data sets and models of the other."
         )
     return found
+
+
+def pooled(found: Sequence[Contest]) -> Contest:
+    """The contests of several models as one, in which a data set with a model is a problem."""
+    scores = {f"{name} with {each.model}": by for each in found for name, by in each.scores.items()}
+    models = " and ".join(each.model for each in found)
+    return Contest(models, found[0].champion, found[0].against, scores, unit="problem")
 
 
 def paired(ours: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> tuple[FloatArray, FloatArray]:

@@ -7,7 +7,7 @@ from os import PathLike
 
 import numpy as np
 
-from subswarm.analysis.contest import ALL_FEATURES, LEVEL, WHAT, Contest, Score, Verdict, contests, paired
+from subswarm.analysis.contest import ALL_FEATURES, LEVEL, WHAT, Contest, Score, Verdict, contests, paired, pooled
 from subswarm.analysis.grid import FORMATS, Grid, render
 from subswarm.analysis.statistics import resampled_means
 from subswarm.analysis.together import Together, read_together
@@ -43,17 +43,26 @@ def study_versus(
 
 
 def versus_tables(together: Together, champion: str, against: str, what: str) -> list[Grid]:
-    """For each model: the data sets, the mean ranks, and whether the champion wins."""
-    held_out = what == "held-out"
+    """For each model the data sets, the mean ranks, and whether the champion wins; then the last two for all models."""
+    found = contests(together, champion, against, what)
     grids = []
-    for contest in contests(together, champion, against, what):
-        title = f"{champion} against {against}, {WHAT[what]}, {contest.model}"
-        grids += [
-            Grid(title, *_dataset_rows(contest, held_out), (*_notes(contest, what), *together.notes)),
-            Grid(f"Mean ranks, {title}", *_rank_rows(contest)),
-            Grid(f"Does it win? {title}", *_answer_rows(contest, what)),
-        ]
-    return grids
+    for contest in found:
+        rows = _dataset_rows(contest, what == "held-out")
+        grids.append(Grid(_title(contest, what), *rows, (*_notes(contest, what), *together.notes)))
+        grids += _summaries(contest, what)
+    return grids + (_summaries(pooled(found), what) if len(found) > 1 else [])
+
+
+def _summaries(contest: Contest, what: str) -> list[Grid]:
+    title = _title(contest, what)
+    return [
+        Grid(f"Mean ranks, {title}", *_rank_rows(contest)),
+        Grid(f"Does it win? {title}", *_answer_rows(contest, what)),
+    ]
+
+
+def _title(contest: Contest, what: str) -> str:
+    return f"{contest.champion} against {contest.against}, {WHAT[what]}, {contest.model}"
 
 
 def _dataset_rows(contest: Contest, held_out: bool) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -119,14 +128,18 @@ def _rank_rows(contest: Contest) -> tuple[tuple[str, ...], tuple[tuple[str, ...]
         rows.append((label, rank, error, f"{float(size):.1f}", str(len(found)), _span([score.runs for score in found])))
     note = f"Over {_sets(contest)}; equal mean errors have their average rank."
     unranked = " A label without results on all of them has no rank." if len(ranks) < len(rows) else ""
-    return ("label", "mean rank", "mean error", "mean size", "data sets", "runs"), tuple(rows), (note + unranked,)
+    return (
+        ("label", "mean rank", "mean error", "mean size", f"{contest.unit}s", "runs"),
+        tuple(rows),
+        (note + unranked,),
+    )
 
 
 def _answer_rows(contest: Contest, what: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...]]:
     chance = "the searches" if what == "error" else "outer folds and searches"
     note = (
-        "In brackets: where 95 % of the ratios are when each data set's pairs are drawn anew, with replacement; that "
-        f"is the chance of {chance}, not of other rows."
+        f"In brackets: where 95 % of the ratios are when each {contest.unit}'s pairs are drawn anew, with replacement; "
+        f"that is the chance of {chance}, not of other rows."
     )
     ratios = _relative(contest, contest.of(contest.champion), contest.of(contest.against))
     has_interval = any(others is not None for _, _, others in ratios)
@@ -144,7 +157,7 @@ def _answers(contest: Contest, held_out: bool, ratios: Sequence[_Ratio]) -> list
     enough = "" if held_out else f"better on at least {int(np.ceil(BETTER_ON * count))}"
     rows.append(
         _answer(
-            f"data sets significantly better / worse than {contest.against}",
+            f"{contest.unit}s significantly better / worse than {contest.against}",
             f"{better} / {len(_worse(contest, over))} of {count}",
             enough,
             better >= BETTER_ON * count,
@@ -196,7 +209,7 @@ def _none_worse(contest: Contest, whom: str, found: Sequence[Verdict], *, wanted
     worse = _worse(contest, found)
     named = f" ({', '.join(worse)})" if worse else ""
     return _answer(
-        f"data sets significantly worse than {whom}",
+        f"{contest.unit}s significantly worse than {whom}",
         f"{len(worse)} of {len(contest.names)}{named}",
         "none" if wanted else "",
         not worse,
@@ -214,7 +227,7 @@ def _relative(contest: Contest, ours: Sequence[Score], theirs: Sequence[Score]) 
     """
     first, second = (np.array([score.mean for score in scores]) for scores in (ours, theirs))
     errs = second > 0
-    where = "" if errs.all() else f" (on the {errs.sum()} data sets where it errs)"
+    where = "" if errs.all() else f" (on the {errs.sum()} {contest.unit}s where it errs)"
     name = f"error of {contest.champion} / {contest.against}"
     if not errs.any():
         unknown = float("nan")
@@ -252,7 +265,7 @@ def _answer(of: str, found: str, wanted: str, holds: bool = False) -> tuple[str,
 
 def _sets(contest: Contest) -> str:
     count = len(contest.names)
-    return "1 data set" if count == 1 else f"{count} data sets"
+    return f"{count} {contest.unit}{'' if count == 1 else 's'}"
 
 
 def _both(score: Score) -> str:
