@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from subswarm import SwarmSelector
+from subswarm.cli.beside import with_other_algorithms
 from subswarm.core.choice import one_standard_error, standard_error
 from subswarm.core.errors import SettingError
 from subswarm.held_out import cost_sentence, held_out
@@ -153,3 +154,46 @@ def test_repeating_the_folds_does_not_make_the_standard_error_small():
     few = one_standard_error(result)
     within = result.front.fitness <= result.best.fitness + standard_error(result)
     assert few.cardinality == result.front.cardinality[within].min()
+
+
+@pytest.mark.parametrize(
+    ("partitions", "settings"),
+    [
+        (6, {"max_evaluations": 6000}),
+        (6, {"max_evaluations": None, "max_seconds": 0.2}),
+        (6, {"max_evaluations": 9000, "max_seconds": 0.2}),
+        (2, {"max_evaluations": 2999}),
+        (1, {"max_evaluations": 1999}),
+        (1, {"max_evaluations": 6000, "patience": 100}),
+        (1, {"max_evaluations": 6000, "max_seconds": 0.2, "cv": RepeatedStratifiedKFold(n_splits=3, n_repeats=1)}),
+        (1, {"max_evaluations": 2999, "algorithm": "bpso"}),
+        (3, {"max_evaluations": 6000, "max_seconds": 0.2, "repeats": 3}),
+    ],
+)
+def test_by_default_2d_elite_has_a_partition_for_every_1000_evaluations_and_at_most_six(partitions, settings):
+    result = selector(**settings).fit(*WINE).result_
+    assert result.n_partitions == partitions
+    assert len(result.fold_losses) == 3 * partitions
+
+
+def test_by_default_the_score_is_cross_val_scores_on_all_partitions():
+    X, y = WINE
+    fitted = selector(max_evaluations=2000).fit(X, y)
+    folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=3)
+    scores = cross_val_score(GaussianNB(), X[:, fitted.support_], y, cv=folds)
+    assert fitted.fold_scores_.tolist() == scores.tolist()
+
+
+def test_an_unknown_word_for_repeats_is_refused():
+    with pytest.raises(SettingError, match="repeats must be one of 'auto'; got 'many'"):
+        selector(repeats="many").fit(*WINE)
+
+
+def test_other_algorithms_are_compared_on_the_same_folds():
+    fitted = selector(max_evaluations=2000).fit(*WINE)
+    rivals = with_other_algorithms(fitted, *WINE, ["bpso", "2d-elite"], seconds=1.0)
+    for rival in rivals.values():
+        assert rival.result_.evaluations <= 2000
+        for ours, theirs in zip(fitted.folds_, rival.folds_, strict=True):
+            assert ours[1].tolist() == theirs[1].tolist()
+    assert [rival.result_.algorithm for rival in rivals.values()] == ["bpso (race)", "2d-elite"]

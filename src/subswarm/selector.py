@@ -41,6 +41,12 @@ from subswarm.progress import ProgressLine
 
 __all__ = ["SwarmSelector"]
 
+PARTITION_EVALUATIONS = 1000
+"""Evaluations for which there is one more partition where their number is left to the selector."""
+
+MOST_PARTITIONS = 6
+"""What was measured on rows never seen: see docs/results/flagship.md."""
+
 
 class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Select the features an estimator needs, by a search over subsets scored with cross-validation.
@@ -56,9 +62,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         A name from ``subswarm.algorithms.names()``, or an algorithm with settings of your own.
     cv : int, splitter or list of splits, default=10
         The folds, drawn once. An integer means shuffled folds (stratified for a classifier) from ``random_state``.
-    repeats : int, default=1
+    repeats : int or "auto", default="auto"
         Partitions of the rows into ``cv`` folds, where ``cv`` is an integer: every subset's score is the mean over them
-        all, and each partition scored is one evaluation. ``cv=RepeatedStratifiedKFold(...)`` does the same.
+        all, and each partition scored is one evaluation. ``cv=RepeatedStratifiedKFold(...)`` does the same. "auto" is
+        for new rows: an algorithm that shares its evaluations among partitions, such as "2d-elite", has one for every
+        1000 of ``max_evaluations``, but no more than 6; any other has 1, and so has a search with ``patience`` or a
+        splitter of its own. ``repeats=1`` gives fewer features and a higher, but more optimistic, score.
     race : bool, default=False
         Whether a subset is scored on all partitions only where it does well on the first one (see
         `subswarm.algorithms.Race`); most then cost one evaluation.
@@ -148,7 +157,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         algorithm: Any = "2d-elite",
         *,
         cv: Any = 10,
-        repeats: int = 1,
+        repeats: int | str = "auto",
         race: bool = False,
         scoring: Any = None,
         max_evaluations: int | None = 6000,
@@ -226,7 +235,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             X,
             y,
             cv=self.cv,
-            repeats=self.repeats,
+            repeats=self._partitions(),
             scoring=self.scoring,
             groups=groups,
             n_jobs=self.n_jobs,
@@ -339,8 +348,23 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         remaining = {name: value for name, value in params.items() if value is not None}
         return remaining, remaining.pop("groups", None)
 
+    def _partitions(self) -> Any:
+        """How many partitions of the rows there are to be; what was asked for, if anything was."""
+        if not isinstance(self.repeats, str):
+            return self.repeats
+        check_choice("repeats", self.repeats, ("auto",))
+        shares_them_out = hasattr(self._named_algorithm(), "n_partitions") and not self.race
+        end_is_known = self.patience is None  # what the clans agree on comes last
+        if not (shares_them_out and end_is_known and isinstance(self.cv, int | np.integer)):
+            return 1
+        evaluations = MOST_PARTITIONS * PARTITION_EVALUATIONS if self.max_evaluations is None else self.max_evaluations
+        return int(np.clip(evaluations // PARTITION_EVALUATIONS, 1, MOST_PARTITIONS))
+
+    def _named_algorithm(self) -> Any:
+        return get_algorithm(self.algorithm) if isinstance(self.algorithm, str) else self.algorithm
+
     def _algorithm(self, space: Space) -> Any:
-        algorithm = get_algorithm(self.algorithm) if isinstance(self.algorithm, str) else self.algorithm
+        algorithm = self._named_algorithm()
         if not hasattr(algorithm, "begin") or isinstance(algorithm, type):
             raise SettingError(f"algorithm must be a name or an algorithm such as TwoDUPSO(); got {algorithm!r}.")
         if self.race and not isinstance(algorithm, Race):

@@ -90,7 +90,7 @@ class Answer:
             "n_features_in": selector.n_features_in_,
             "best_score": selector.best_score_,
             "fold_scores": selector.fold_scores_.tolist(),
-            "repeats": selector.repeats,
+            "repeats": result.n_partitions,
             "baseline_score": None if math.isnan(selector.baseline_score_) else selector.baseline_score_,
             "optimistic": True,
             "held_out": None if self.honest is None else _held_out_json(self.honest),

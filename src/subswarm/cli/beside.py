@@ -43,12 +43,22 @@ def with_other_seeds(selector: Any, X: Any, y: Any, count: int, *, seed: int, se
 
 
 def with_other_algorithms(selector: Any, X: Any, y: Any, names: list[str], *, seconds: float) -> dict[str, Any]:
-    """The same selection by other algorithms with their published settings, on the same folds."""
+    """The same selection by other algorithms with their published settings, on the same folds.
+
+    Where these are several partitions, those that do not share their evaluations among them race.
+    """
     from subswarm.algorithms import get_algorithm
 
     if names:
         _say(f"other algorithms: {_searches(len(names))}, about {_words(len(names) * seconds)}")
-    return {name: _again(selector, X, y, algorithm=get_algorithm(name)) for name in names}
+    partitions = selector.result_.n_partitions
+    found = {}
+    for name in names:
+        algorithm = get_algorithm(name)
+        race = partitions > 1 and not hasattr(algorithm, "n_partitions")
+        repeats = partitions if isinstance(selector.cv, int) else 1
+        found[name] = _again(selector, X, y, algorithm=algorithm, repeats=repeats, race=race)
+    return found
 
 
 def _again(selector: Any, X: Any, y: Any, **changes: Any) -> Any:

@@ -34,8 +34,13 @@ def select(
     scoring: Annotated[str | None, typer.Option(help="A scikit-learn scorer, such as balanced_accuracy.")] = None,
     cv: Annotated[int, typer.Option(help="Cross-validation folds.")] = 10,
     repeats: Annotated[
-        int, typer.Option(min=1, help="Partitions into folds that each subset is scored on; each is one evaluation.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Partitions into folds, each scored being one evaluation. By default one for each 1000 evaluations, "
+            "at most 6, where the algorithm shares them out (2d-elite); else 1.",
+        ),
+    ] = None,
     race: Annotated[
         bool, typer.Option("--race", help="Score only the best subsets on all partitions, the others on one.")
     ] = False,
@@ -79,7 +84,7 @@ def select(
 
     if out is not None and not out.resolve().parent.is_dir():
         raise SettingError(f"--out names {out}, but the folder {out.parent} does not exist; make it first.")
-    if race and repeats == 1:
+    if race and repeats in (None, 1):
         raise SettingError("--race scores the best subsets on several partitions; give --repeats 4, say, with it.")
     check_report(report)
     others = [get_algorithm(name) and name for name in against or []]  # unknown names are refused before the search
@@ -89,7 +94,7 @@ def select(
         make_model(model, kind),
         get_algorithm(algorithm, **_settings(setting or [])),
         cv=cv,
-        repeats=repeats,
+        repeats="auto" if repeats is None else repeats,
         race=race,
         scoring=scoring,
         max_evaluations=evaluations,

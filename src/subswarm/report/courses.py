@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subswarm.core.types import FloatArray, SearchResult
+from subswarm.core.types import FloatArray, History, SearchResult
 from subswarm.report.page import Chart, Layer
 from subswarm.report.selection import Selection
 
@@ -28,7 +28,13 @@ def course_charts(selection: Selection) -> dict[str, Chart]:
         "trade_off": _trade_off(selection),
         "best": Chart(
             "The best score so far",
-            f"{scoring.name} of the best subset against the subsets asked.",
+            f"{scoring.name} of the best subset against the subsets asked."
+            + (
+                " Each clan of the swarm searches on a partition of the rows of its own, and the best is what one "
+                "found there, until they agree: that is scored on all partitions, and lower because less of it is luck."
+                if _has_agreed(history)
+                else ""
+            ),
             "evaluations",
             scoring.name,
             tuple(best),
@@ -47,6 +53,11 @@ def course_charts(selection: Selection) -> dict[str, Chart]:
         heat,
     )
     return charts
+
+
+def _has_agreed(history: History) -> bool:
+    """Whether the best has become worse, as it does only when clans agree: then it is scored on all partitions."""
+    return bool(len(history.best_fitness)) and bool(history.best_fitness[-1] > history.best_fitness.min())
 
 
 def _trade_off(selection: Selection) -> Chart:
@@ -80,7 +91,10 @@ def _trade_off(selection: Selection) -> Chart:
     ]
     return Chart(
         "Score against number of features",
-        "Each dot is a subset visited, the line joins the best of each size.",
+        "Each dot is a subset visited, scored on its clan's partition of the rows; the line joins what the clans agree "
+        "on, scored on all of them."
+        if _has_agreed(result.history)
+        else "Each dot is a subset visited, the line joins the best of each size.",
         "features",
         scoring.name,
         tuple(layers),
