@@ -21,8 +21,8 @@ $(OLDEST)/.ready: pyproject.toml constraints/oldest.txt
 	$(OLDEST)/bin/python -m pip install --quiet --editable ".[test]" --constraint constraints/oldest.txt
 	touch $@
 
-demo: $(VENV)/.ready  ## choose features of the breast-cancer table for 5 nearest neighbours
-	$(BIN)/subswarm select breast-cancer --model knn --seed 1
+demo: $(VENV)/.ready  ## choose features of the breast-cancer table for naive Bayes, with an honest figure
+	$(BIN)/subswarm select breast-cancer --model nb --held-out 5 --seed 1
 
 browser:  ## Chromium for the tests of pages, where it is missing and may be installed; else those tests are skipped
 	@command -v chromedriver >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
