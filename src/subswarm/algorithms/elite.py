@@ -104,9 +104,9 @@ class TwoDElite(SubsetSettings):
 
     On several partitions (``repeats``, or a repeated splitter as ``cv``) it is a clan for each, which scores its
     children on its own partition only. Shortly before the budget ends the features are ranked by how many of the clans'
-    best subsets have them, and of the first few of this ranking, for many sizes, the one with the lowest loss on all
-    partitions is the answer, of equally good ones the largest. What one partition alone would have favoured by luck is
-    voted out, and a feature that many vote for is left out only where that pays.
+    best subsets have them, and some of the first of this ranking, scored on all partitions, are the answer: the largest
+    such subset that is hardly worse than the best. What one partition alone would have favoured by luck is voted out,
+    and a feature that many vote for is left out only where that pays.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ class TwoDElite(SubsetSettings):
         Best subsets of each clan that have a vote.
     agreement_sizes : int, default=25
         How many sizes of the agreed ranking are tried.
-    tolerance : float, default=0
+    tolerance : float, default=0.02
         By how much the answer may be worse than the best of the agreed ranking, as a share of the distance between the
-        best and the worst of it; of those within it the largest is the answer.
+        best and the worst of it.
     n_partitions : int or None
         Partitions of the objective, filled in by the search.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
@@ -158,7 +158,7 @@ class TwoDElite(SubsetSettings):
     opening: float = 0.1
     agreement: int = 20
     agreement_sizes: int = 25
-    tolerance: float = 0.0
+    tolerance: float = 0.02
     n_partitions: int | None = None
 
     def __post_init__(self) -> None:
