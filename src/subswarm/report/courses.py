@@ -92,8 +92,8 @@ def _trade_off(selection: Selection) -> Chart:
     return Chart(
         "Score against number of features",
         "Each dot is a subset visited, scored on its clan's partition of the rows; the line joins what the clans agree "
-        "on, scored on all of them. Selected is the largest of these that is hardly worse than the best: a feature that "
-        "many clans chose is left out only where that pays."
+        "on, scored on all of them. Selected is the largest of these that is hardly worse than the best: a feature "
+        "that many clans chose is left out only where that pays."
         if _has_agreed(result.history)
         else "Each dot is a subset visited, the line joins the best of each size.",
         "features",
