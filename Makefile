@@ -6,41 +6,63 @@ OLDEST := .venv-oldest
 # Tests that need the UCI files read them from here, and skip where the folder is absent.
 export SUBSWARM_DATA ?= $(wildcard $(CURDIR)/../shared/datasets)
 PYTEST_JOBS ?= 2
+# Settings of `make fuzz`; WHAT is exactness, inputs, files or all.
+WHAT ?= all
+SEED ?= 1
+CASES ?= 2000
+FUZZ_JOBS ?= 2
 
-.PHONY: demo test test-oldest check docs pictures browser format clean
+.PHONY: demo test test-oldest fuzz lint check coverage wheel boundscheck docs pictures browser format clean
 
-$(VENV)/.ready: pyproject.toml
+$(VENV)/.demo: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable ".[cli]"
+	touch $@
+
+$(VENV)/.ready: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
 $(OLDEST)/.ready: pyproject.toml constraints/oldest.txt
 	$(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
-	$(OLDEST)/bin/python -m pip install --quiet --editable ".[test]" --constraint constraints/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test]" --constraint constraints/oldest.txt
 	touch $@
 
-demo: $(VENV)/.ready  ## choose features of the breast-cancer table for naive Bayes, with an honest figure
+demo: $(VENV)/.demo  ## select features of the breast-cancer table for naive Bayes, with a nested score
 	$(BIN)/subswarm select breast-cancer --model nb --held-out 5 --seed 1
 
-browser:  ## Chromium for the tests of pages, where it is missing and may be installed; else those tests are skipped
-	@command -v chromedriver >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-		&& { apt-get update -qq; apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; }; } \
-		|| echo "no Chromium here: the tests of pages are skipped"
-
-test: $(VENV)/.ready browser  ## the tests on the newest releases, warnings as errors
+test: $(VENV)/.ready  ## the tests on the newest releases, warnings as errors
 	$(BIN)/python -m pytest -n $(PYTEST_JOBS)
 
 test-oldest: $(OLDEST)/.ready  ## the tests on the oldest supported releases
 	$(OLDEST)/bin/python -m pytest -n $(PYTEST_JOBS)
 
-check: $(VENV)/.ready browser  ## format, lint, types, import layers, tests
+fuzz: $(VENV)/.ready  ## random tables, hostile inputs and damaged files: make fuzz WHAT=exactness SEED=1 CASES=20000
+	$(BIN)/python -m tests.fuzz --what $(WHAT) --seed $(SEED) --cases $(CASES) --processes $(FUZZ_JOBS)
+
+lint: $(VENV)/.ready  ## format, lint, types, import layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n $(PYTEST_JOBS)
+
+coverage: $(VENV)/.ready  ## the tests, and which lines of pure Python they run
+	$(BIN)/python -m pytest -n $(PYTEST_JOBS) --cov --cov-report=term --cov-fail-under=90
+
+wheel: $(VENV)/.ready  ## build the sdist and the wheel, and import the wheel in an environment of its own
+	rm -rf dist $(VENV)/wheel
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv $(VENV)/wheel
+	$(VENV)/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd $(VENV)/wheel && bin/python -c "import subswarm; subswarm.SwarmSelector; print('imported', subswarm.__version__)"
+
+check: lint coverage wheel  ## everything that must hold before a change is merged
+
+boundscheck: $(VENV)/.ready  ## the tests with every array access of the compiled kernels checked
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck $(BIN)/python -m pytest -n $(PYTEST_JOBS)
+
+browser:  ## Chromium for the tests of pages, from Debian's packages; they are skipped where there is none
+	command -v chromedriver >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; }
 
 docs: $(VENV)/.ready  ## the documentation as docs/_build/index.html; a warning is an error
 	$(BIN)/sphinx-build -q -W --keep-going -E -b html docs docs/_build

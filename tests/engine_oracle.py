@@ -1,4 +1,4 @@
-"""What the tests of the fast engines share: masks of all sizes, and scikit-learn's own word on every test row."""
+"""What the tests of the fast engines share: masks of all sizes, and scikit-learn's losses and predictions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from subswarm.core.types import FloatArray, Mask, Masks
-from subswarm.evaluation.engine import engine_for
-from subswarm.evaluation.estimator import EstimatorEngine
-from subswarm.evaluation.folds import FoldedData, fixed_folds
-from subswarm.evaluation.scoring import resolve_scoring
+from subswarm._types import FloatArray, Mask, Masks
+from subswarm.engines.base import engine_for
+from subswarm.engines.data import FoldedData
+from subswarm.engines.reference import EstimatorEngine
+from subswarm.objective.folds import fixed_folds
+from subswarm.objective.scoring import resolve_scoring
 
 UCI = [
     "wine",

@@ -1,4 +1,4 @@
-"""The measurements run from the command line and say what they measured."""
+"""The benchmarks run from the command line and print their results."""
 
 from __future__ import annotations
 

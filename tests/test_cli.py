@@ -1,4 +1,4 @@
-"""The command line, as a person runs it."""
+"""The command line, run as a separate process."""
 
 from __future__ import annotations
 
@@ -50,6 +50,20 @@ def test_a_csv_file_in_a_summary_and_json_out(wine_csv, tmp_path):
     clocks = ("algorithm_seconds", "evaluation_seconds")
     kept = [{k: v for k, v in json.loads(p.read_text()).items() if k not in clocks} for p in (out, again)]
     assert kept[0] == kept[1]
+
+
+def test_a_csv_file_in_another_encoding(wine_csv, tmp_path):
+    text = wine_csv.read_text().replace("alcohol", "größe", 1)
+    path = tmp_path / "wein.csv"
+    path.write_bytes(text.encode("cp1252"))
+    arguments = ("select", path, "--target", "target", *QUICK, "--quiet", "--keep", "größe")
+    assert "'wein.csv' is not UTF-8: byte 0xF6 at offset 2 (line 1)" in run(*arguments, status=2).stderr
+    assert "no text encoding 'cp9'" in run(*arguments, "--encoding", "cp9", status=2).stderr
+    shown = run(*arguments, "--encoding", "cp1252")
+    assert "größe" in shown.stdout
+    assert shown.stderr == ""
+    path.write_bytes(text.encode("utf-16"))
+    assert "note: 'wein.csv' is read as UTF-16, according to its byte order mark." in run(*arguments).stderr
 
 
 def test_a_parquet_file_and_regression(tmp_path):
@@ -120,13 +134,20 @@ def test_text_and_missing_values_are_named_with_what_to_do(tmp_path):
         (("select", "wine", "--scoring", "acuracy"), "acuracy"),
         (("select", "wine", "--keep", "ashe"), "Did you mean 'ash'"),
         (("select", "wine", "--out", "no/such/folder/x.json"), "does not exist"),
-        (("select", "wine", "--task", "regression", "--model", "nb"), "does not do regression"),
+        (("select", "wine", "--task", "regression", "--model", "nb"), "does not support regression"),
         (("select", "wine", "--max-features", "0"), "max_features"),
         (("select", "no-such-file.csv", "--target", "y"), "no-such-file.csv"),
         (("select", "wine", "--cv", "1"), "at least 2 folds"),
+        (("select", "wine", "--jobs", "0"), "--jobs must be a number of workers"),
+        (("select", "wine", "--task", "sorting"), "--task must be one of 'auto', 'classification', 'regression'"),
+        (("select", "wine", "--model", "nb", "--scoring", "r2"), "model 'nb' cannot be scored by r2 on this table"),
+        (("select", "wine", "--set", f"particles={'9' * 5000}"), "particles must be a whole number"),
+        (("select", "a" * 400), "is neither a file nor a known table"),
+        (("select", "wine", "--out", f"{'a' * 5000}/x.json"), "--out"),
+        (("select", "wine", "--report", "no/such/folder/x.html"), "does not exist"),
     ],
 )
-def test_bad_arguments_get_one_clear_sentence(arguments, sentence):
+def test_bad_arguments_give_a_one_line_error(arguments, sentence):
     error = run(*arguments, status=2).stderr
     assert error.startswith("error: ")
     assert sentence in error
@@ -160,13 +181,26 @@ def test_version_and_help():
     assert "--target" in run("select", "--help").stdout
 
 
-def test_a_search_can_be_interrupted_and_gone_on_with(wine_csv, tmp_path):
+def test_an_interrupted_search_can_be_resumed(wine_csv, tmp_path):
     checkpoint = tmp_path / "wine.ckpt"
     whole, broken = tmp_path / "whole.json", tmp_path / "broken.json"
     run("select", wine_csv, "--target", "target", *QUICK, "--out", whole)
     run("select", wine_csv, "--target", "target", *QUICK, "--checkpoint", checkpoint, "--seconds", 0)
     run("select", wine_csv, "--target", "target", *QUICK, "--checkpoint", checkpoint, "--out", broken)
     assert json.loads(whole.read_text())["selected"] == json.loads(broken.read_text())["selected"]
+
+
+def test_a_checkpoint_that_cannot_be_used_is_one_sentence_and_status_2(wine_csv, tmp_path):
+    checkpoint = tmp_path / "wine.ckpt"
+    command = ("select", wine_csv, "--target", "target", *QUICK, "--checkpoint", checkpoint)
+    run(*command)
+    shown = run(*command, "--scoring", "f1_macro", "--seed", 1, status=2).stderr
+    assert shown.startswith("error: ")
+    assert "wine.ckpt belongs to another search; what differs: folds, scoring. Delete the file" in shown
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-100])
+    shown = run(*command, status=2).stderr
+    assert shown.startswith("error: ")
+    assert "is damaged (it is not a checkpoint of a search" in shown
 
 
 HIDDEN = """
@@ -184,6 +218,7 @@ main()
     [
         (["typer"], ["algorithms"], "pip install 'subswarm[cli]'"),
         (["pyarrow"], ["select", "x.parquet", "--target", "y"], "subswarm[cli]"),
+        (["jinja2"], ["select", "wine", "--report", "x.html"], "subswarm[report]"),
     ],
 )
 def test_a_missing_extra_gives_one_clear_sentence(hidden, arguments, sentence, tmp_path):
@@ -207,4 +242,4 @@ def test_repeated_folds_from_the_command_line(wine_csv, tmp_path):
     found = json.loads(out.read_text())
     assert (found["repeats"], found["evaluations"], len(found["fold_scores"])) == (2, 60, 6)
     assert "means over 6 folds" in " ".join(shown.stdout.split())
-    assert "held-out figure: 2 more searches" in shown.stderr
+    assert "nested cross-validation: 2 more searches" in shown.stderr

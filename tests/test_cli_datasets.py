@@ -1,4 +1,4 @@
-"""``subswarm datasets`` lists what there is, and whether it is at hand."""
+"""``subswarm datasets`` lists the data sets and whether they are available."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from subswarm.core.errors import SettingError
 from subswarm.datasets import names
+from subswarm.errors import SettingError
 
 typer_testing = pytest.importorskip("typer.testing", reason="the command line needs the extra 'cli'")
 
@@ -34,7 +34,7 @@ def test_all_sixteen_are_listed_with_shape_and_presence(run, tmp_path):
     assert lines["zoo"].split()[1:] == ["Zoo", "101", "16", "7", "no", "UCI", "111"]
 
 
-def test_one_data_set_is_shown_with_both_protocols_and_whose_it_is(run, tmp_path):
+def test_one_data_set_is_shown_with_both_protocols_and_its_source(run, tmp_path):
     said = " ".join(run("zoo", "--data-dir", str(tmp_path)).split())
     assert "sound: 101 rows, 16 features, 7 classes" in said
     assert "published: 101 rows, 17 features, 7 classes. The class is also the seventeenth feature." in said
@@ -42,7 +42,7 @@ def test_one_data_set_is_shown_with_both_protocols_and_whose_it_is(run, tmp_path
     assert "licence: CC BY 4.0" in said
 
 
-def test_json_is_for_programs(run, tmp_path):
+def test_json_has_the_same_content(run, tmp_path):
     data = json.loads(run("--json", "--data-dir", str(tmp_path)))
     assert list(data) == list(names())
     assert data["lung-cancer"]["protocols"]["published"]["rows"] == 32
@@ -50,5 +50,5 @@ def test_json_is_for_programs(run, tmp_path):
 
 
 def test_an_unknown_name_is_a_clear_error(run):
-    with pytest.raises(SettingError, match="did you mean 'sonar'"):
+    with pytest.raises(SettingError, match="Did you mean 'sonar'"):
         run("sonnar")

@@ -1,4 +1,4 @@
-"""``subswarm study`` as a person runs it."""
+"""The commands of ``subswarm study``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from subswarm.core.errors import SettingError, StoreError
+from subswarm.errors import SettingError, StoreError
 
 typer_testing = pytest.importorskip("typer.testing", reason="the command line needs the extra 'cli'")
 
@@ -35,14 +35,14 @@ def run(monkeypatch, tmp_path):
     return call
 
 
-def test_run_status_table_from_first_to_last(run, tmp_path):
+def test_run_status_and_table_work_together(run, tmp_path):
     said = run("run", "mine.toml", "--jobs", "1")
     assert "4 of 4 runs are in mine.db" in said
     assert "4 of 4 runs" in run("status", "mine.db")
     assert json.loads(run("status", "mine.db", "--json"))["done"] == 4
     assert "Classification error, nb" in run("table", "mine.db")
     run("table", "mine.db", "--what", "ranks", "--format", "csv", "--out", "ranks.csv")
-    assert (tmp_path / "ranks.csv").read_text().startswith("table,of,measure,random,2d-upso")
+    assert (tmp_path / "ranks.csv").read_text().startswith("table,ranked by,measure,random,2d-upso")
     assert "(0 run now" in run("run", "mine.toml", "--jobs", "1")
 
 
@@ -51,7 +51,7 @@ def test_a_part_of_the_grid_more_runs_and_an_outer_cross_validation(run):
     assert "2 of 2 runs" in run("status", "mine.db")
     said = run("run", "mine.toml", "--runs", "1", "--outer", "2", "--jobs", "1", "--quiet")
     assert "6 of 6 runs are in mine.db (5 run now" in said
-    assert "Error on rows the search never saw" in run("table", "mine.db", "--what", "heldout")
+    assert "Error in nested cross-validation" in run("table", "mine.db", "--what", "heldout")
 
 
 def test_failed_runs_are_reported_with_a_bad_exit_status(run, tmp_path):
@@ -63,16 +63,16 @@ def test_failed_runs_are_reported_with_a_bad_exit_status(run, tmp_path):
     assert "own.csv" in run("status", "mine.db")
 
 
-def test_a_wrong_word_is_a_clear_error(run):
+def test_a_wrong_argument_is_a_clear_error(run):
     with pytest.raises(SettingError, match="cannot be read"):
         run("run", "papper")
     with pytest.raises(StoreError, match="there is no store"):
         run("status", "absent.db")
-    with pytest.raises(SettingError, match="belong together"):
+    with pytest.raises(SettingError, match="needs the address of its scheduler"):
         run("run", "mine.toml", "--backend", "dask")
 
 
-def test_a_page_about_a_study_is_written_and_refused_with_a_sentence(run, tmp_path):
+def test_a_report_is_written_or_refused_with_a_clear_error(run, tmp_path):
     run("run", "mine.toml", "--jobs", "1", "--quiet")
     assert "the report is file://" in run("report", "mine.db")
     assert "Study mine" in (tmp_path / "mine.html").read_text(encoding="utf-8")
@@ -80,3 +80,8 @@ def test_a_page_about_a_study_is_written_and_refused_with_a_sentence(run, tmp_pa
         run("report", "mine.db", "--out", "no/such/folder/x.html")
     with pytest.raises(StoreError):
         run("watch", "absent.db", "--no-browser")
+
+
+def test_a_report_of_the_root_folder_is_refused_as_no_store(run):
+    with pytest.raises(StoreError, match="there is no store '/'"):
+        run("report", "/")

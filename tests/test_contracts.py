@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from subswarm import Budget, search
-from subswarm.algorithms import REGISTRY, BranchAndBound, RankingSearch, Search, get_algorithm, name_of, names
-from subswarm.core.errors import SettingError
+from subswarm._search.ask_tell import Search
+from subswarm.algorithms import REGISTRY, BranchAndBound, RankingSearch, get_algorithm, name_of, names
+from subswarm.errors import SettingError
 from subswarm.testing import check_algorithm
 
 SWARMS = [

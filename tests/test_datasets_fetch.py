@@ -1,4 +1,4 @@
-"""A download is verified, or it leaves nothing behind: against a real server on this machine."""
+"""Downloads are verified and leave no partial files: tested with a local server."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from subswarm.core.errors import DatasetError
 from subswarm.datasets import describe, is_present, load_dataset
-from subswarm.datasets.catalogue import Entry, SourceFile
-from subswarm.datasets.fetch import fetch_files
+from subswarm.datasets._catalogue import Entry, SourceFile
+from subswarm.datasets._fetch import fetch_files
+from subswarm.errors import DatasetError
 
 TEXT = b"1,2,a\n3,4,b\n"
 
@@ -114,7 +114,7 @@ def test_a_member_of_an_archive_is_unpacked(server, tmp_path):
     assert path.read_bytes() == TEXT
 
 
-def test_a_damaged_file_in_the_cache_is_fetched_anew(server, tmp_path):
+def test_a_damaged_file_in_the_cache_is_downloaded_again(server, tmp_path):
     server.files["/deep/tiny/tiny.data"] = TEXT
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "tiny.data").write_bytes(TEXT[:5])
@@ -125,7 +125,7 @@ def test_a_damaged_file_in_the_cache_is_fetched_anew(server, tmp_path):
 @pytest.mark.parametrize("wrong", [b"<html>not here</html>", TEXT + b"5,6,c\n", b""], ids=["page", "longer", "empty"])
 def test_a_wrong_checksum_is_refused_and_leaves_nothing(server, tmp_path, wrong):
     server.files["/deep/tiny/tiny.data"] = wrong
-    with pytest.raises(DatasetError, match=r"is not the file the catalogue knows.*Nothing was kept"):
+    with pytest.raises(DatasetError, match=r"does not match the catalogue.*No file was kept"):
         fetch_files(tiny(), mirror=server.url, folder=tmp_path)
     assert everything_below(tmp_path) == []
 
@@ -138,30 +138,42 @@ def test_a_bad_archive_is_refused_and_leaves_nothing(server, tmp_path, content):
             archive.writestr("other.data", TEXT)
         content = packed.getvalue()
     server.files["/deep/tiny/all.zip"] = content
-    with pytest.raises(DatasetError, match="is not the file the catalogue knows"):
+    with pytest.raises(DatasetError, match="does not match the catalogue"):
         fetch_files(tiny(archive="all.zip"), mirror=server.url, folder=tmp_path)
+    assert everything_below(tmp_path) == []
+
+
+@pytest.mark.parametrize("extra", [{"bomb.data": bytes(50_000_000)}, {"../tiny.data": TEXT}], ids=["bomb", "path"])
+def test_an_archive_that_is_not_plausible_is_refused_and_leaves_nothing(server, tmp_path, extra):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in ({"tiny.data": TEXT} | extra).items():
+            archive.writestr(name, content)
+    server.files["/deep/tiny/all.zip"] = packed.getvalue()
+    with pytest.raises(DatasetError, match=r"does not match the catalogue \(all.zip has .*No file was kept"):
+        fetch_files(tiny(archive="all.zip"), mirror=server.url, folder=tmp_path / "cache")
     assert everything_below(tmp_path) == []
 
 
 def test_a_truncated_download_is_refused_and_leaves_nothing(server, tmp_path):
     server.files["/deep/tiny/tiny.data"] = TEXT
     server.cut_short.add("/deep/tiny/tiny.data")
-    with pytest.raises(DatasetError, match=r"could not be fetched"):
+    with pytest.raises(DatasetError, match=r"could not be downloaded"):
         fetch_files(tiny(), mirror=server.url, folder=tmp_path)
     assert everything_below(tmp_path) == []
 
 
 def test_an_absent_file_is_a_clear_error(server, tmp_path):
-    with pytest.raises(DatasetError, match=r"could not be fetched: HTTPError: 404"):
+    with pytest.raises(DatasetError, match=r"could not be downloaded: HTTPError: 404"):
         fetch_files(tiny(), mirror=server.url, folder=tmp_path)
     assert everything_below(tmp_path) == []
 
 
-def test_a_dead_network_is_a_clear_error(tmp_path):
+def test_a_network_failure_is_a_clear_error(tmp_path):
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         closed_port = held.getsockname()[1]
-    with pytest.raises(DatasetError, match=r"could not be fetched.*name its folder with data_dir or SUBSWARM_DATA"):
+    with pytest.raises(DatasetError, match=r"could not be downloaded.*set data_dir or SUBSWARM_DATA to its folder"):
         fetch_files(tiny(), mirror=f"http://127.0.0.1:{closed_port}/", folder=tmp_path)
     assert everything_below(tmp_path) == []
 
@@ -170,11 +182,11 @@ def test_a_cache_that_cannot_be_written_is_a_clear_error(server, tmp_path):
     server.files["/deep/tiny/tiny.data"] = TEXT
     blocked = tmp_path / "cache"
     blocked.write_text("a file where the folder should be")
-    with pytest.raises(DatasetError, match="could not be fetched"):
+    with pytest.raises(DatasetError, match="could not be downloaded"):
         fetch_files(tiny(), mirror=server.url, folder=blocked)
 
 
-def test_musk_says_why_it_must_be_fetched_by_hand(tmp_path):
+def test_musk_explains_why_it_must_be_downloaded_by_hand(tmp_path):
     with pytest.raises(DatasetError, match=r"clean1.data.Z.*gzip -d"):
         fetch_files(describe("musk-1"), folder=tmp_path)
 
@@ -183,7 +195,7 @@ def test_without_pooch_the_sentence_names_the_extra(tmp_path):
     code = (
         "import sys; sys.modules['pooch'] = None\n"
         "from subswarm.datasets import describe\n"
-        "from subswarm.datasets.fetch import fetch_files\n"
+        "from subswarm.datasets._fetch import fetch_files\n"
         "from pathlib import Path\n"
         "try: fetch_files(describe('zoo'), folder=Path(sys.argv[1]))\n"
         "except ImportError as error: print(type(error).__name__, error)"

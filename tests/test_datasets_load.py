@@ -14,9 +14,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from subswarm.core.errors import DatasetError, SettingError
 from subswarm.datasets import describe, is_present, load_dataset, names, protocol_folds
-from subswarm.datasets.impute import impute_nearest
+from subswarm.datasets._impute import impute_nearest
+from subswarm.errors import DatasetError, SettingError
 
 # features, instances, classes as the paper's table of data sets prints them
 PRINTED = {
@@ -75,7 +75,7 @@ ALL_FEATURES = {
 
 
 @pytest.mark.parametrize("name", ALL_FEATURES)
-def test_all_features_err_as_the_specification_says(uci, name):
+def test_the_errors_with_all_features_match_the_specification(uci, name):
     dataset = uci(name)
     folds = protocol_folds(dataset)
     bayes = 1 - cross_val_score(GaussianNB(), dataset.X, dataset.y, cv=folds).mean()
@@ -97,7 +97,7 @@ def five_nearest_error(X, y, train, test):
 
 
 @pytest.mark.parametrize("name", [*FIRST_FEATURE, *WHOLE_TABLE])
-def test_the_published_protocol_meets_the_papers_printed_error(uci, name):
+def test_the_published_protocol_reproduces_the_papers_errors(uci, name):
     dataset = uci(name, "published")
     X = dataset.X[:, :1] if name in FIRST_FEATURE else dataset.X
     losses = [five_nearest_error(X, dataset.y, train, test) for train, test in protocol_folds(dataset)]
@@ -169,7 +169,7 @@ def test_a_folder_may_be_flat_packed_or_have_other_line_ends(uci, tmp_path):
 def test_a_changed_file_is_refused_by_name(uci, tmp_path):
     content = (Path(uci("zoo").origin) / "zoo.data").read_bytes()
     (tmp_path / "zoo.data").write_bytes(content.replace(b"aardvark,1", b"aardvark,0"))
-    with pytest.raises(DatasetError, match=r"zoo\.data' is not the file the catalogue knows.*sha256"):
+    with pytest.raises(DatasetError, match=r"zoo\.data' does not match the catalogue.*sha256"):
         load_dataset("zoo", data_dir=tmp_path)
 
 
@@ -179,22 +179,41 @@ def test_a_broken_packed_file_is_refused_by_name(tmp_path):
         load_dataset("zoo", data_dir=tmp_path)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(b"aardvark")[:10] + b"\xff" * 20, b"aardvark", b""],
+    ids=["damaged", "no gzip", "empty"],
+)
+def test_a_packed_file_that_is_no_gzip_is_refused_by_name(tmp_path, content):
+    (tmp_path / "zoo.data.gz").write_bytes(content)
+    with pytest.raises(DatasetError, match=r"zoo\.data\.gz' (cannot be read|does not match the catalogue)"):
+        load_dataset("zoo", data_dir=tmp_path)
+
+
+def test_a_packed_file_is_not_unpacked_much_beyond_its_size(tmp_path):
+    (tmp_path / "zoo.data.gz").write_bytes(gzip.compress(bytes(20_000_000)))
+    most = 2 * describe("zoo").files[0].size + 1024
+    with pytest.raises(DatasetError, match=rf"does not match the catalogue: its {most} bytes"):
+        load_dataset("zoo", data_dir=tmp_path)
+
+
 def test_a_folder_that_is_not_there_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(DatasetError, match=r"data_dir names .* which is not a folder"):
-        load_dataset("zoo", data_dir=tmp_path / "nowhere")
+    for folder in (tmp_path / "nowhere", "~no-such-user-here", "x" * 5000):
+        with pytest.raises(DatasetError, match=r"data_dir is .* which is not a folder"):
+            load_dataset("zoo", data_dir=folder)
     monkeypatch.setenv("SUBSWARM_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(DatasetError, match=r"SUBSWARM_DATA names .* which is not a folder"):
+    with pytest.raises(DatasetError, match=r"SUBSWARM_DATA is .* which is not a folder"):
         is_present("zoo")
 
 
 def test_unknown_names_and_protocols_get_a_hint():
-    with pytest.raises(SettingError, match="did you mean 'ionosphere'"):
+    with pytest.raises(SettingError, match="Did you mean 'ionosphere'"):
         load_dataset("ionosfere")
     with pytest.raises(SettingError, match="protocol must be one of 'sound', 'published'"):
         load_dataset("wine", protocol="true")
 
 
-def test_a_column_without_any_value_becomes_zero_and_labels_play_no_part():
+def test_imputation_sets_empty_columns_to_zero_and_ignores_labels():
     X = np.array([[1.0, np.nan, 5.0], [1.2, np.nan, np.nan], [8.0, np.nan, 2.0]])
     filled = impute_nearest(X)
     assert filled.tolist() == [[1.0, 0.0, 5.0], [1.2, 0.0, 5.0], [8.0, 0.0, 2.0]]
@@ -202,9 +221,15 @@ def test_a_column_without_any_value_becomes_zero_and_labels_play_no_part():
 
 
 @pytest.mark.parametrize("name", names())
-def test_every_entry_says_whose_data_they_are(name):
+def test_every_entry_has_a_citation_and_a_licence(name):
     entry = describe(name)
     assert entry.doi.startswith("10.24432/")
     assert "UCI Machine Learning Repository" in entry.citation
     assert entry.licence.startswith("CC BY 4.0")
     assert all(len(file.sha256) == len(file.text_sha256) == 64 for file in entry.files)
+
+
+@pytest.mark.parametrize("folder", ["a" * 400, "a\0b", "~nobody-here"])
+def test_a_folder_that_no_path_can_name_is_a_clear_error(folder):
+    with pytest.raises(DatasetError, match=r"data_dir is .* which is not a folder"):
+        is_present("zoo", data_dir=folder)

@@ -1,4 +1,4 @@
-"""OpenML tables through scikit-learn: from its cache, and without a network. Nothing leaves this machine."""
+"""OpenML tables from scikit-learn's cache, without a network."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import socket
 import numpy as np
 import pytest
 
-from subswarm.core.errors import DataError, DatasetError
 from subswarm.datasets import load_openml, open_table
+from subswarm.errors import DataError, DatasetError
 
 ARFF = b"""@RELATION flowers
 @ATTRIBUTE size NUMERIC
@@ -87,7 +87,7 @@ def no_network(monkeypatch):
         monkeypatch.delenv(variable, raising=False)
 
 
-def test_an_openml_table_has_its_texts_back(cache, no_network):
+def test_nominal_columns_of_openml_are_text(cache, no_network):
     table = load_openml(999001, impute=True, one_hot=True, cache_dir=cache())
     assert table.feature_names == ("size", "colour=blue", "colour=red", "colour=white")
     assert table.feature_groups == [[1, 2, 3]]
@@ -103,9 +103,7 @@ def test_another_target_may_be_named(cache, no_network):
 
 
 def test_a_table_without_its_own_target_asks_for_one(cache, no_network):
-    with pytest.raises(
-        DataError, match=r"0 target columns; name the one you want with target=.*'size', 'colour', 'kind'"
-    ):
+    with pytest.raises(DataError, match=r"0 target columns; choose one with target=.*'size', 'colour', 'kind'"):
         load_openml(999001, cache_dir=cache(()))
 
 
@@ -121,9 +119,20 @@ def test_text_and_missing_cells_are_named(cache, no_network):
         load_openml(999001, cache_dir=cache())
 
 
-def test_a_dead_network_is_a_clear_error(no_network, tmp_path, monkeypatch):
+def test_a_network_failure_is_a_clear_error(no_network, tmp_path, monkeypatch):
     with pytest.raises(DatasetError, match=r"OpenML could not be reached for 'iris'.*use load_table"):
         load_openml("iris", cache_dir=tmp_path)
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
     with pytest.raises(DatasetError, match=r"OpenML could not be reached for 'iris'"):
         open_table("openml:iris")
+
+
+@pytest.mark.parametrize("which", ["²", "größe", "two words", ""])
+def test_a_name_that_no_data_set_can_have_is_a_clear_error(no_network, tmp_path, which):
+    with pytest.raises(DatasetError, match=r"OpenML has no data set .*: names consist of ASCII"):
+        load_openml(which, cache_dir=tmp_path)
+
+
+def test_a_number_that_is_too_long_is_a_clear_error(no_network, tmp_path):
+    with pytest.raises(DatasetError, match=r"OpenML data set .* cannot be used"):
+        load_openml("9" * 5000, cache_dir=tmp_path)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold
 
-from subswarm.core.errors import DataError, SettingError
 from subswarm.datasets import names, protocol_folds, published_folds, sound_folds
+from subswarm.errors import DataError, SettingError
 
 
 @given(
@@ -17,7 +17,7 @@ from subswarm.datasets import names, protocol_folds, published_folds, sound_fold
     n_splits=st.integers(2, 10),
     seed=st.integers(0, 1000),
 )
-def test_published_folds_part_the_rows_and_deal_each_class_evenly(counts, n_splits, seed):
+def test_published_folds_partition_the_rows_and_distribute_each_class_evenly(counts, n_splits, seed):
     y = np.repeat(np.arange(len(counts)), counts)
     if max(counts) < n_splits:
         with pytest.raises(DataError, match="Use fewer folds"):
@@ -49,7 +49,7 @@ def test_sound_folds_are_scikit_learns():
 
 @pytest.mark.parametrize("name", [name for name in names() if name != "secom"])
 @pytest.mark.parametrize("protocol", ["sound", "published"])
-def test_every_dataset_can_be_dealt_into_ten_folds_without_a_warning(uci, name, protocol):
+def test_every_data_set_can_be_split_into_ten_folds_without_a_warning(uci, name, protocol):
     dataset = uci(name, protocol)
     folds = protocol_folds(dataset, seed=1)
     assert len(folds) == 10
@@ -59,7 +59,7 @@ def test_every_dataset_can_be_dealt_into_ten_folds_without_a_warning(uci, name, 
 def test_impossible_folds_are_refused():
     with pytest.raises(SettingError, match="n_splits must be a whole number of at least 2"):
         published_folds([0, 1], n_splits=1)
-    with pytest.raises(DataError, match="one label a row"):
+    with pytest.raises(DataError, match="one label for each row"):
         sound_folds([[0], [1]])
     with pytest.raises(DataError, match="Use fewer folds"):
         sound_folds([0, 0, 1, 1])

@@ -1,4 +1,4 @@
-"""What the documentation shows, runs."""
+"""The code of the documentation runs, and its numbers and pictures come from commands."""
 
 from __future__ import annotations
 
@@ -31,6 +31,23 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatc
     names: dict[str, object] = {"__name__": "documentation"}
     for number, block in enumerate(blocks):
         exec(compile(block, f"{page}[{number}]", "exec", dont_inherit=True), names)
+
+
+def test_the_readme_shows_what_its_example_prints(capsys):
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    example, output = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, flags=re.DOTALL).groups()
+    exec(compile(example, "README.md", "exec", dont_inherit=True), {"__name__": "documentation"})
+    assert capsys.readouterr().out == output
+
+
+def test_the_measurements_of_the_readme_are_on_the_pages_it_names():
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = page.split("## What it beats\n", 1)[1].split("\n## ", 1)[0]
+    sources = (DOCS / "benchmarks.md", DOCS / "results" / "flagship.md")
+    printed = set(re.findall(r"\d[\d.,]*\d|\d", "".join(source.read_text(encoding="utf-8") for source in sources)))
+    measured = re.findall(r"\b\d+\.\d+\b|\b\d{3,}\b", section)
+    assert len(measured) >= 10
+    assert set(measured) <= printed
 
 
 def test_every_page_with_python_is_among_those_that_are_run():

@@ -1,4 +1,4 @@
-"""2D-Elite: an elite that recombines, learns its moves, and lets clans agree."""
+"""2D-Elite: an elite that recombines, learns which moves help, and islands that agree on a subset."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.naive_bayes import GaussianNB
 
 from subswarm import Budget, Search, make_objective, search
+from subswarm._types import FloatArray, Masks
 from subswarm.algorithms import TwoDElite
-from subswarm.algorithms.agreement import nested_by_agreement
-from subswarm.algorithms.moves import ADD, REMOVE, Moves
-from subswarm.core.types import FloatArray, Masks
+from subswarm.algorithms.elite.moves import ADD, REMOVE, Moves, nested_by_agreement
 
 
 def distance_to(planted: Masks):
@@ -71,7 +70,7 @@ def test_moves_that_helped_are_likelier_and_old_ones_fade() -> None:
     assert later.tried.tolist() == [[[1, 0.5, 0], [0, 0, 0.5]]]
 
 
-def test_each_clan_learns_for_itself() -> None:
+def test_each_island_learns_separately() -> None:
     before, children = np.zeros((2, 1, 3), dtype=bool), np.eye(3, dtype=bool)[:2, None]
     learnt = Moves.unknown(2, 3).after(before, children, np.ones((2, 1), dtype=bool), memory=1.0)
     assert learnt.likelihood(5.0)[:, ADD].argmax(axis=1).tolist() == [0, 1]
@@ -82,7 +81,7 @@ def test_more_is_removed_where_removals_help() -> None:
     assert shrinking.direction()[0] == pytest.approx([0.5, 1.5])
 
 
-def test_a_stagnant_particle_begins_anew_but_the_best_never_does() -> None:
+def test_a_stagnant_particle_starts_again_but_the_best_never_does() -> None:
     settings = TwoDElite(particles=4, refresh_gap=2)
     rng = np.random.default_rng(0)
     state = settings.begin(40, rng)
@@ -179,13 +178,13 @@ def test_a_walk_that_meets_its_end_is_over() -> None:
     assert not search_.state.walking
 
 
-def test_the_answer_is_the_largest_agreed_subset_that_is_hardly_worse() -> None:
+def test_the_answer_is_the_largest_agreed_subset_that_is_not_much_worse() -> None:
     settings = TwoDElite(n_partitions=2, tolerance=0.1)
     agreed = np.tri(4, dtype=bool)
     state = replace(
         settings.begin(4, np.random.default_rng(0)), agreed=agreed, agreed_fitness=np.array([0.5, 0.2, 0.22, 0.3])
     )
-    masks, fitness = settings.answers(state)
+    masks, fitness = settings.finalists(state)
     assert masks[0].sum() == 3
     assert fitness[0] == 0.22
     assert sorted(fitness) == [0.2, 0.22, 0.3, 0.5]
@@ -208,14 +207,14 @@ class Partitioned:
         return np.asarray(1 + loss + luck + 0.03 * masks[:, 8:].sum(axis=1))
 
 
-def test_clans_vote_out_what_only_one_partition_favours() -> None:
+def test_islands_vote_out_what_only_one_repeat_favours() -> None:
     objective = Partitioned()
     result = search(TwoDElite(particles=10), objective, Budget(evaluations=1500), rng=0)
     assert result.best.features.tolist() == [0, 1, 2]
     assert result.best.fitness == pytest.approx(objective(result.best.mask[None])[0])
 
 
-def test_children_are_scored_on_their_clans_partition_and_the_agreed_on_all() -> None:
+def test_children_are_scored_on_the_repeat_of_their_island_and_agreed_subsets_on_all() -> None:
     objective = Partitioned()
     result = search(TwoDElite(particles=10, agreement_sizes=5), objective, Budget(evaluations=330), rng=0)
     sizes, named = zip(*objective.batches, strict=True)
@@ -226,7 +225,7 @@ def test_children_are_scored_on_their_clans_partition_and_the_agreed_on_all() ->
     assert 330 - 30 < result.evaluations <= 330
 
 
-def test_before_they_agree_the_best_of_any_clan_is_the_answer() -> None:
+def test_before_they_agree_the_best_of_any_island_is_selected() -> None:
     result = search(TwoDElite(particles=10), Partitioned(), Budget(evaluations=30), rng=0)
     assert np.isfinite(result.best.fitness)
 
@@ -241,7 +240,7 @@ def test_repeated_folds_give_the_loss_over_all_partitions() -> None:
     assert np.array_equal(again.best.mask, result.best.mask)
 
 
-def test_limits_hold_for_what_the_clans_agree_on() -> None:
+def test_limits_hold_for_what_the_islands_agree_on() -> None:
     settings = replace(TwoDElite(particles=10), max_features=2, fixed_features=(5,))
     result = search(settings, Partitioned(), Budget(evaluations=600), rng=0)
     assert result.best.cardinality <= 2

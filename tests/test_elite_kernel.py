@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subswarm.algorithms import Search, TwoDElite, elite, elite_numpy
+from subswarm._search.ask_tell import Search
+from subswarm.algorithms import TwoDElite
+from subswarm.algorithms.elite import numpy as elite_numpy
+from subswarm.algorithms.elite import swarm as elite
 from trajectories import digest_of
 
 TRAJECTORIES = [
@@ -22,24 +25,24 @@ TRAJECTORIES = [
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(("n", "settings", "partitions", "digest"), TRAJECTORIES)
 def test_every_mask_asked_is_the_one_that_was_asked_before(n, settings, partitions, digest, compiled, monkeypatch):
-    module = pytest.importorskip("subswarm.algorithms.elite_kernel") if compiled else elite_numpy
-    monkeypatch.setattr(elite, "_rules", lambda: module)
+    module = pytest.importorskip("subswarm.algorithms.elite.numba") if compiled else elite_numpy
+    monkeypatch.setattr(elite, "_kernels", lambda: module)
     search = Search(TwoDElite(**settings), n, rng=3, evaluations=50 * 30 * partitions, n_partitions=partitions)
     assert digest_of(search, n) == digest
 
 
 @pytest.mark.parametrize("n", [1, 2, 17, 200])
-@pytest.mark.parametrize("clans", [1, 3])
+@pytest.mark.parametrize("islands", [1, 3])
 @pytest.mark.parametrize("recombination", [0.0, 0.3, 1.0])
-def test_compiled_children_are_those_of_numpy_to_the_last_bit(n, clans, recombination):
-    kernel = pytest.importorskip("subswarm.algorithms.elite_kernel")
+def test_compiled_children_are_those_of_numpy_to_the_last_bit(n, islands, recombination):
+    kernel = pytest.importorskip("subswarm.algorithms.elite.numba")
     rng = np.random.default_rng(n)
     particles = 8
-    order = np.concatenate([c * particles + rng.permutation(particles) for c in range(clans)])
-    likelihood = rng.random((clans, 2, n)) * (rng.random((clans, 2, n)) < 0.8)  # some moves never help
-    parents = rng.integers(0, clans * particles, size=60)
+    order = np.concatenate([c * particles + rng.permutation(particles) for c in range(islands)])
+    likelihood = rng.random((islands, 2, n)) * (rng.random((islands, 2, n)) < 0.8)  # some moves never help
+    parents = rng.integers(0, islands * particles, size=60)
     arguments = {
-        "elite": rng.random((clans * particles, n)) < 0.4,
+        "elite": rng.random((islands * particles, n)) < 0.4,
         "order": order,
         "place": np.argsort(order),
         "parents": parents,
@@ -48,7 +51,7 @@ def test_compiled_children_are_those_of_numpy_to_the_last_bit(n, clans, recombin
         "progress": 0.5,
         "recombination": recombination,
         "likelihood": likelihood,
-        "expected": rng.random((clans, 2)) * 3,
+        "expected": rng.random((islands, 2)) * 3,
         "fixed": rng.random(n) < 0.2,
         "draws": rng.random((60, elite_numpy.CHOICES + n)),
     }
@@ -56,7 +59,7 @@ def test_compiled_children_are_those_of_numpy_to_the_last_bit(n, clans, recombin
     assert np.array_equal(kernel.bred(**arguments), children)
     kept = arguments["elite"][parents] & arguments["fixed"]
     assert n == 1 or recombination > 0 or (children[kept] == 1).all()  # what is fixed is not removed
-    words = rng.integers(0, 2**64, size=n + clans, dtype=np.uint64)
+    words = rng.integers(0, 2**64, size=n + islands, dtype=np.uint64)
     keys = elite_numpy.keys_of(children, parents // particles, words)
     assert np.array_equal(kernel.keys_of(children, parents // particles, words), keys)
     visited, taken, rows = np.unique(keys[:20]), keys[20:25], keys.reshape(20, 3)
@@ -69,7 +72,7 @@ def test_compiled_children_are_those_of_numpy_to_the_last_bit(n, clans, recombin
     assert np.array_equal(kernel.first_unseen(rows, nothing, nothing), elite_numpy.first_unseen(rows, nothing, nothing))
 
 
-def test_a_mate_is_a_neighbour_at_first_and_anyone_of_the_clan_at_the_end():
+def test_a_mate_is_a_neighbour_at_first_and_anyone_of_the_island_at_the_end():
     order = np.arange(20)
     parents = np.repeat(np.arange(20), 50)
     draws = np.random.default_rng(0).random((1000, elite_numpy.CHOICES))

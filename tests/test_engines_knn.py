@@ -1,4 +1,4 @@
-"""The neighbours engine answers as scikit-learn does, but where scikit-learn's own pick among equals is arbitrary."""
+"""The neighbours engine predicts as scikit-learn does, except where distances tie."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.model_selection import LeaveOneOut, RepeatedStratifiedKFold, ShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -16,12 +17,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses, true_predictions, undecided_rows
-from subswarm.evaluation import make_objective
-from subswarm.evaluation.engine import engine_for
+from subswarm.engines.base import engine_for
+from subswarm.objective.objective import make_objective
 
 
 def differing_rows(model, data, mask):
-    """Test rows answered otherwise than by scikit-learn; fails where one of them is not a tie."""
+    """Count the test rows that scikit-learn predicts differently; fails if one of them is not a tie."""
     differ = fast(model, data).predictions(mask) != true_predictions(model, data, mask)
     assert not (differ & ~undecided_rows(model, data, mask)).any()
     return int(differ.sum())
@@ -135,7 +136,7 @@ def test_equal_distances_go_to_the_lowest_row_and_equal_votes_to_the_lowest_clas
     every = np.ones(1, dtype=bool)
     assert fast(KNeighborsClassifier(1), one).predictions(every).tolist() == [2]
     assert fast(KNeighborsClassifier(2), two).predictions(every).tolist() == [1]
-    assert fast(KNeighborsClassifier(3), two).neighbors(every)[0].tolist() == [[1, 2, 3]]
+    assert fast(KNeighborsClassifier(3), two)._finder.in_order(np.array([0]))[0].tolist() == [[1, 2, 3]]
 
 
 def test_a_column_in_the_thousands_does_not_drown_the_others():
@@ -194,6 +195,52 @@ def test_what_scikit_learn_refuses_or_we_do_not_know_is_left_to_it():
     assert make_objective(KNeighborsClassifier(), X, y).engine == "knn"
 
 
+SCALERS = [None, StandardScaler(), MinMaxScaler(), RobustScaler()]
+
+
+def scaled(scaler, model):
+    return model if scaler is None else make_pipeline(scaler, model)
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=["raw", "standard", "minmax", "robust"])
+@pytest.mark.parametrize("rows", [7, 16, 33, 40, 48])
+def test_small_tables_whose_test_rows_outnumber_the_table_have_scikit_learns_losses(rows, scaler):
+    rng = np.random.default_rng(rows)
+    X, y = rng.normal(size=(rows, 3)), rng.integers(0, 2, size=rows)
+    y[:2] = [0, 1]
+    model = scaled(scaler, KNeighborsClassifier(3))
+    data = folded(model, X, y, cv=ShuffleSplit(10, test_size=0.3, random_state=0))
+    masks = masks_of_all_sizes(3)
+    assert np.array_equal(fast(model, data).fold_losses(masks), true_losses(model, data, masks))
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-200, 1e-309, 5e-324], ids=str)
+@pytest.mark.parametrize("scaler", SCALERS, ids=["raw", "standard", "minmax", "robust"])
+@pytest.mark.parametrize(
+    "model",
+    [KNeighborsClassifier(3), KNeighborsClassifier(3, weights="distance"), KNeighborsRegressor(3)],
+    ids=["uniform", "distance", "regressor"],
+)
+def test_columns_whose_squares_underflow_are_left_to_scikit_learn(model, scaler, scale):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 4)), rng.integers(0, 2, size=40)
+    X[:, :2] *= 1000 * scale
+    model = scaled(scaler, model)
+    data = folded(model, X, y, cv=5)
+    masks = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]], dtype=bool)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        assert np.array_equal(make_objective(model, X, y, cv=5).fold_losses(masks), true_losses(model, data, masks))
+
+
+def test_more_classes_than_the_codes_tell_apart_are_left_to_scikit_learn():
+    y = np.tile(np.arange(2**15 + 8), 3)
+    X = np.random.default_rng(0).normal(size=(len(y), 1))
+    splits = [(np.arange(8, len(y)), np.arange(8))]
+    model = KNeighborsClassifier(1)
+    assert engine_for(model, folded(model, X, y, cv=splits)).name == "estimator"
+
+
 @st.composite
 def tables_with_ties(draw):
     """Few rows with duplicates, constant columns and scales from 1e-60 to 1e60."""
@@ -230,3 +277,52 @@ def test_small_odd_tables_differ_from_scikit_learn_at_ties_only(table, scaler, k
             answers, truth = engine.predictions(mask), true_predictions(model, data, mask)
             tied = undecided_rows(model, data, mask)
         assert not ((answers != truth) & ~tied).any()
+
+
+def rule_losses(model, data, masks):
+    """The losses of the documented rule: distances of scikit-learn's scaled values, columns in order, ties by row."""
+    losses = np.empty((len(masks), data.n_folds))
+    for p, mask in enumerate(masks):
+        for f, fold in enumerate(data.folds):
+            train = np.sort(fold.train)
+            scaler = clone(model.steps[0][1]).fit(data.X[fold.train])
+            rows, tests = (scaler.transform(data.X[part])[:, mask] for part in (train, fold.test))
+            distances = np.zeros((len(tests), len(rows)))
+            for own, other in zip(tests.T, rows.T, strict=True):
+                distances += (own[:, None] - other) ** 2
+            nearest = np.argsort(distances, axis=1, kind="stable")[:, : model.steps[1][1].n_neighbors]
+            votes = (data.y[train][nearest][:, :, None] == np.arange(data.y.max() + 1)).sum(axis=1)
+            losses[p, f] = 1 - (votes.argmax(axis=1) == data.y[fold.test]).mean()
+    return losses
+
+
+@pytest.mark.parametrize("engine", ["float32", "float64", "torch"])
+@pytest.mark.parametrize(
+    ("scaler", "scale", "outlier"),
+    [
+        (MinMaxScaler(feature_range=(5, 1e6)), 1e-21, 1.0),
+        (MinMaxScaler(feature_range=(5, 1e6)), 1.0, 1e20),
+        (StandardScaler(), 1.0, 1e15),
+        (StandardScaler(), 1.0, 1e18),
+    ],
+    ids=["tiny", "outlier", "some ties", "all tie"],
+)
+def test_values_that_scaling_rounds_to_equal_tie_and_go_by_row_number(scaler, scale, outlier, engine):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)) * scale, rng.integers(0, 3, size=60)
+    X[0] *= outlier
+    model = make_pipeline(scaler, KNeighborsClassifier(4))
+    data = folded(model, X, y, cv=3)
+    masks = masks_of_all_sizes(3)
+    if engine == "torch":
+        pytest.importorskip("torch")
+        ours = engine_for(model, data, engine="torch")
+    else:
+        ours = fast(model, data)
+        ours._finder.precision = engine
+    is_left_to_scikit_learn = (masks & ours._layout.unsure).any(axis=1)
+    expected = np.where(
+        is_left_to_scikit_learn[:, None], true_losses(model, data, masks), rule_losses(model, data, masks)
+    )
+    assert np.array_equal(ours.fold_losses(masks), expected)
+    assert is_left_to_scikit_learn.any() == (scale < 1)

@@ -1,4 +1,4 @@
-"""The naive Bayes engine answers as scikit-learn does, to the last row."""
+"""The naive Bayes engine predicts every row as scikit-learn does."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses
-from subswarm.evaluation import gaussian_nb, gaussian_numpy, gaussian_tables, make_objective
-from subswarm.evaluation.engine import engine_for
+from subswarm.engines.base import engine_for
+from subswarm.engines.naive_bayes import engine as gaussian_nb
+from subswarm.engines.naive_bayes import numpy as gaussian_numpy
+from subswarm.engines.naive_bayes import tables as gaussian_tables
+from subswarm.errors import SubswarmWarning
+from subswarm.objective.objective import make_objective
 
 
 @pytest.mark.parametrize("name", UCI)
@@ -159,7 +163,7 @@ def test_what_is_too_close_to_call_is_summed_in_scikit_learns_order(model, colum
     engine = fast(model, folded(model, X, rng.integers(0, 5, 120), cv=3))
     for _ in range(20):
         chosen = np.flatnonzero((rng.random(columns) < rng.random()) | (np.arange(columns) < 2))
-        fitted, rows = engine.assembled(chosen, 1)
+        fitted, rows = engine.assemble(chosen, 1)
         ours = engine._tables.joint_log_likelihood(chosen, 1)
         assert np.array_equal(ours.T, fitted.predict_joint_log_proba(rows))
 
@@ -181,7 +185,7 @@ def test_lone_columns_that_are_too_close_to_call_are_decided_as_scikit_learn_doe
 
 @pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "numpy"])
 @pytest.mark.parametrize("name", ["wine", "libras", "lsvt", "arrhythmia"])
-def test_tables_are_made_once_they_pay_and_answer_as_the_reckoning_before_did(uci, name, compiled, monkeypatch):
+def test_tables_are_made_once_they_pay_off_and_change_no_loss(uci, name, compiled, monkeypatch):
     if not compiled:
         monkeypatch.setattr(gaussian_tables, "gaussian_kernels", lambda: gaussian_numpy)
         monkeypatch.setattr(gaussian_nb, "gaussian_kernels", lambda: gaussian_numpy)
@@ -193,15 +197,17 @@ def test_tables_are_made_once_they_pay_and_answer_as_the_reckoning_before_did(uc
         mask[rng.permutation(n)[:size]] = True
     engine, expected = fast(GaussianNB(), data), true_losses(GaussianNB(), data, masks)
     tables = engine._tables
-    made = []
-    while tables.slot[np.arange(3), tables.widest(masks)].min() < 0:
+    widest, made = tables.widest_and_slots(masks)[0], []
+    while tables.slot[np.arange(3), widest].min() < 0:
         assert np.array_equal(engine.fold_losses(masks), expected)
         made.append(tables.used)
         assert len(made) <= n
     assert made[0] == 0 or n <= masks.sum()  # a single batch cannot have paid for a wide table
-    assert tables.lacked.max() <= n + masks.sum()  # no more was reckoned in vain than a table costs, and one batch
+    assert (
+        tables.lacked.max() <= n + masks.sum()
+    )  # no more was computed without a table than a table costs, and one batch
     assert np.array_equal(engine.fold_losses(masks), expected)
-    assert tables.used == len(np.unique(np.arange(3) * n + tables.widest(masks)))
+    assert tables.used == len(np.unique(np.arange(3) * n + widest))
 
 
 def test_tables_for_which_there_is_little_room_are_made_and_forgotten(uci):
@@ -213,3 +219,22 @@ def test_tables_for_which_there_is_little_room_are_made_and_forgotten(uci):
         losses = engine.fold_losses(masks)
     assert np.array_equal(losses, expected)
     assert engine._tables.used <= engine._tables.capacity
+
+
+@pytest.mark.parametrize("engine", ["fast", "torch"])
+@pytest.mark.parametrize("scoring", ["accuracy", "f1_macro"])
+def test_a_subset_whose_scaled_values_overflow_scores_as_in_the_reference_engine(engine, scoring):
+    if engine == "torch":
+        pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 4)), rng.integers(0, 2, size=40)
+    X[:, 1] *= 1e200  # the variance overflows, so the scaler returns NaN, which GaussianNB refuses
+    model = make_pipeline(StandardScaler(), GaussianNB())
+    masks = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]], dtype=bool)
+    losses = []
+    for kind in (engine, "estimator"):
+        objective = make_objective(model, X, y, cv=4, scoring=scoring, engine=kind)
+        with pytest.warns(SubswarmWarning, match="a subset failed with ValueError: Input X contains NaN"):
+            losses.append(objective.fold_losses(masks))
+    assert np.array_equal(*losses)
+    assert losses[0][1:3].min() == 1.0

@@ -1,4 +1,4 @@
-"""The classifier of the published numbers: a scikit-learn classifier, and its fast path."""
+"""`NormalCDFBayes` is a scikit-learn classifier, and its engine gives the same losses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses
-from subswarm.evaluation import NormalCDFBayes
+from subswarm.engines.normal_cdf.model import NormalCDFBayes
 
 
 @parametrize_with_checks([NormalCDFBayes()])

@@ -1,4 +1,4 @@
-"""The torch engines give the CPU engines' losses: plain torch on the CPU here, our kernels where there is a GPU."""
+"""The torch engines give the losses of the CPU engines: plain torch on the CPU, and the Triton kernels on a GPU."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from engine_oracle import UCI, fast, folded, masks_of_all_sizes
+from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses
 from subswarm import SwarmSelector
-from subswarm.core.errors import MissingExtraError, SettingError
-from subswarm.evaluation import NormalCDFBayes, make_objective
-from subswarm.evaluation.engine import engine_for
+from subswarm.engines.base import engine_for
+from subswarm.engines.normal_cdf.model import NormalCDFBayes
+from subswarm.errors import MissingExtraError, SettingError
+from subswarm.objective.objective import make_objective
 
 torch = pytest.importorskip("torch", reason="torch (extra gpu) is not installed")
 SMALL = [name for name in UCI if name not in ("ozone", "secom", "german", "vehicle", "arrhythmia", "musk-1")]
@@ -69,6 +70,17 @@ def test_folds_that_overlap_give_the_same_losses(model):
     assert np.array_equal(on_torch(model, data).fold_losses(masks), fast(model, data).fold_losses(masks))
 
 
+@pytest.mark.parametrize("scoring", ["accuracy", "f1_macro"])
+def test_a_test_row_whose_squares_overflow_gives_the_same_losses(scoring):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(24, 3)), np.arange(24) % 3
+    X[5, 1], X[6, 2] = 1e180, -1e180
+    model = make_pipeline(RobustScaler(), GaussianNB(var_smoothing=1e-3))
+    data = folded(model, X, y, cv=4, scoring=scoring)
+    masks = np.array([[1, 1, 1], [1, 1, 0], [1, 0, 1], [0, 0, 1]], dtype=bool)
+    assert np.array_equal(on_torch(model, data).fold_losses(masks), true_losses(model, data, masks))
+
+
 def test_rows_at_the_same_distance_go_by_number_on_torch_too():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 3, size=(80, 6)).astype(float), rng.integers(0, 3, size=80)
@@ -77,7 +89,7 @@ def test_rows_at_the_same_distance_go_by_number_on_torch_too():
     masks = masks_of_all_sizes(6)
     ours = on_torch(model, data)
     assert np.array_equal(ours.fold_losses(masks), fast(model, data).fold_losses(masks))
-    settled, asked = ours.settled
+    settled, asked = ours.facts["settled"], ours.facts["asked"]
     assert 0 < settled <= asked == 80 * len(masks)
 
 
@@ -90,7 +102,7 @@ def test_little_memory_means_small_batches_and_the_same_losses(model):
 
 
 def test_a_batch_that_memory_refuses_is_halved_until_it_fits():
-    from subswarm.evaluation.torch_device import in_pieces
+    from subswarm.engines.gpu.device import in_pieces
 
     done = []
 
@@ -104,7 +116,7 @@ def test_a_batch_that_memory_refuses_is_halved_until_it_fits():
 
 
 def test_a_subset_that_memory_refuses_even_alone_is_named():
-    from subswarm.evaluation.torch_device import in_pieces
+    from subswarm.engines.gpu.device import in_pieces
 
     done = []
 
@@ -134,7 +146,7 @@ def test_a_search_outlives_a_device_without_memory(model, monkeypatch):
 
 
 def test_column_lists_are_sorted_by_size_and_filled_with_the_column_of_zeros():
-    from subswarm.evaluation.torch_device import ColumnLists
+    from subswarm.engines.gpu.device import ColumnLists
 
     lists = ColumnLists(np.array([[1, 0, 0], [1, 0, 1], [1, 1, 1]], dtype=bool))
     assert lists.order.tolist() == [2, 1, 0]

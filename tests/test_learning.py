@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subswarm.algorithms import learning, learning_numpy
 from subswarm.algorithms.bests import first_bests, improved, updated
-from subswarm.algorithms.learning import CARDINALITY, FEATURE
-from subswarm.algorithms.neighborhood import ring_leaders
-from subswarm.algorithms.schedules import inertia_at, unification_at
+from subswarm.algorithms.two_d import learning
+from subswarm.algorithms.two_d import numpy as learning_numpy
+from subswarm.algorithms.two_d.exemplars import ring_leaders
+from subswarm.algorithms.two_d.learning import CARDINALITY, FEATURE
+from subswarm.algorithms.two_d.schedules import inertia_at, unification_at
 
 RHO = np.array([[0.14, 2.56, 1.35, 0.38, 0.71]])
 SIGMA = np.array([[1.31, 2.40, 0.57, 1.46, 1.30]])
@@ -158,7 +159,7 @@ def test_only_stagnant_velocities_are_refreshed():
 @pytest.mark.parametrize("columns", [1, 2, 5, 40, 300])
 @pytest.mark.parametrize("whole_exemplar", [False, True])
 def test_compiled_pulls_are_those_of_numpy_to_the_last_bit(columns, whole_exemplar):
-    kernel, rng = pytest.importorskip("subswarm.algorithms.learning_kernel"), np.random.default_rng(columns)
+    kernel, rng = pytest.importorskip("subswarm.algorithms.two_d.numba"), np.random.default_rng(columns)
     position, exemplars = rng.random((2, 7, columns)) < 0.4
     for exemplar in (exemplars, exemplars[:1], np.zeros((1, columns), dtype=bool)):
         for shape in ((7, 1, 1), (7, 2, 1), (7, 2, columns)):
@@ -172,7 +173,7 @@ def test_compiled_pulls_are_those_of_numpy_to_the_last_bit(columns, whole_exempl
 @pytest.mark.parametrize("raw", [False, True])
 @pytest.mark.parametrize("level", [-3.0, -0.2, 0.0, 0.5])
 def test_compiled_wheels_stop_where_those_of_numpy_do(raw, level):
-    kernel, rng = pytest.importorskip("subswarm.algorithms.learning_kernel"), np.random.default_rng(1)
+    kernel, rng = pytest.importorskip("subswarm.algorithms.two_d.numba"), np.random.default_rng(1)
     for columns in (1, 2, 9, 200):
         wheels, turn = np.round(rng.random((50, columns)) + level, 1), rng.random(50)
         slots = learning_numpy.roulette_slots(wheels, turn, raw)
@@ -181,7 +182,7 @@ def test_compiled_wheels_stop_where_those_of_numpy_do(raw, level):
 
 @pytest.mark.parametrize("digits", [0, 1, 9, 17])
 def test_both_ways_to_rank_features_are_a_stable_sort(digits):
-    kernel, rng = pytest.importorskip("subswarm.algorithms.learning_kernel"), np.random.default_rng(2)
+    kernel, rng = pytest.importorskip("subswarm.algorithms.two_d.numba"), np.random.default_rng(2)
     for columns in (1, 2, 9, 200):
         likelihood = np.round(1 + 1e-7 * rng.normal(size=(50, columns)), digits)
         likelihood[::3, 0], likelihood[::5, -1] = np.inf, -1e300

@@ -13,12 +13,13 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from subswarm import make_objective
-from subswarm.core.errors import DataError, ScoringError, SettingError, SubswarmWarning
+from subswarm import SwarmSelector, make_objective
+from subswarm.errors import DataError, ScoringError, SettingError, SubswarmWarning
 
 WINE = load_wine(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
@@ -241,6 +242,7 @@ def test_a_fingerprint_tells_problems_apart():
         (np.ones((2, 5), bool), r"shape \(P, 13\)"),
         ([[0, 1, 2] * 4 + [0]], "True/False"),
         (np.ones((1, 1, 13), bool), "shape"),
+        ([[True], [True, False]], "masks must be an array of shape"),
     ],
 )
 def test_masks_of_the_wrong_shape_or_kind_are_refused(masks, sentence):
@@ -261,3 +263,104 @@ def test_masks_of_the_wrong_shape_or_kind_are_refused(masks, sentence):
 def test_unusable_folds_are_refused(cv, sentence):
     with pytest.raises(DataError, match=sentence):
         make_objective(GaussianNB(), *WINE, cv=cv)
+
+
+@pytest.mark.parametrize("partitions", [[[0], [0, 0]], [0.5, 0.5], [0, 0, 0], None, "ab"], ids=repr)
+def test_partitions_that_are_not_one_number_for_each_mask_are_refused(partitions):
+    objective = make_objective(GaussianNB(), *WINE, cv=3, repeats=2)
+    masks = np.ones((2, 13), bool)
+    if partitions is None:
+        assert objective.fold_losses(masks).shape == (2, 6)
+        return
+    with pytest.raises(DataError, match="partitions must be whole numbers, one for each of the 2 masks; got"):
+        objective.fold_losses(masks, partitions)
+
+
+def test_one_subset_is_expected_where_one_is_scored():
+    objective = make_objective(GaussianNB(), *WINE, cv=3)
+    for method in (objective.losses_of, objective.fold_scores):
+        for masks in (np.ones((2, 13), bool), np.ones((0, 13), bool)):
+            with pytest.raises(DataError, match="expected one mask"):
+                method(masks)
+    with pytest.raises(DataError, match="mask selects no feature"):
+        objective.fold_scores(np.zeros(13, bool))
+
+
+def test_an_estimator_without_tags_or_that_cannot_be_cloned_is_refused_in_one_sentence():
+    class Untagged:
+        def fit(self, X, y):
+            return self
+
+    class Changing(GaussianNB):
+        def __init__(self, var_smoothing=1e-9):
+            self.var_smoothing = [var_smoothing]
+
+    with pytest.raises((DataError, ScoringError), match=r"cannot (read the tags of|be used with)"):
+        make_objective(Untagged(), *WINE)
+    with pytest.raises(DataError, match="estimator cannot be cloned by scikit-learn"):
+        make_objective(Changing(), *WINE)
+
+
+@pytest.mark.parametrize(
+    ("score", "sentence"),
+    [(float("nan"), "gave scores that are not finite"), (10**400, "gave scores that are not numbers")],
+    ids=["nan", "huge"],
+)
+def test_scores_that_cannot_be_used_are_a_scoring_error(score, sentence):
+    objective = make_objective(DecisionTreeClassifier(), *WINE, cv=3, scoring=lambda model, X, y: score)
+    with pytest.raises(ScoringError, match=sentence):
+        objective(some_masks(13))
+
+
+def test_any_amount_of_memory_may_be_allowed():
+    masks = some_masks(13)
+    expected = make_objective(GaussianNB(), *WINE)(masks)
+    assert np.array_equal(make_objective(GaussianNB(), *WINE, max_bytes=2**63 - 1)(masks), expected)
+    with pytest.raises(SettingError, match="max_bytes must be a whole number"):
+        make_objective(GaussianNB(), *WINE, max_bytes=2**63)
+
+
+def test_a_lazy_frame_is_refused_in_one_sentence():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(DataError, match=r"X is a LazyFrame, which is not computed yet; use X.collect\(\)"):
+        make_objective(GaussianNB(), polars.DataFrame(WINE[0]).lazy(), WINE[1])
+
+
+@pytest.mark.parametrize("setting", [{"weights": np.ones(2)}, {"p": np.ones(2)}, {"weights": np.empty((2, 0))}])
+def test_settings_of_a_model_that_are_arrays_are_refused_by_scikit_learn_itself(setting):
+    objective = make_objective(KNeighborsClassifier(**setting), *load_wine(return_X_y=True), cv=3)
+    assert objective.engine == "estimator"
+    with pytest.raises(SettingError, match=f"'{next(iter(setting))}' parameter of the estimator"):
+        objective(np.eye(13, dtype=bool))
+
+
+def test_numbers_of_few_bits_do_not_overflow():
+    wine = load_wine(return_X_y=True)
+    assert make_objective(GaussianNB(), *wine, cv=3, repeats=np.int8(2)).n_partitions == 2
+    selector = SwarmSelector(GaussianNB(), max_evaluations=np.int8(100), cv=3, random_state=0, verbose=0).fit(*wine)
+    assert selector.result_.n_partitions == 1
+
+
+def test_failures_of_a_batch_that_raised_do_not_count_against_later_ones():
+    class FailsOnEven(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            if X.shape[1] % 2 == 0:
+                raise ValueError("even")
+            return super().fit(X, y)
+
+    objective = make_objective(FailsOnEven(), *load_wine(return_X_y=True), cv=3, engine="estimator")
+    pairs, others = np.zeros((2, 13), dtype=bool), np.zeros((4, 13), dtype=bool)
+    pairs[0, :2] = pairs[1, 1:3] = True
+    others[0, :3] = others[1, :5] = others[2, :4] = others[3, :6] = True
+    with pytest.raises(ValueError, match="even"):
+        objective(pairs)
+    with pytest.warns(SubswarmWarning, match="a subset failed"):
+        losses = objective(others)
+    assert (losses[:2] < 0.5).all()
+    assert (losses[2:] == 1.0).all()
+
+
+def test_a_parameter_that_scikit_learn_refuses_is_named_as_one_of_the_estimator():
+    objective = make_objective(GaussianNB(var_smoothing="much"), *load_wine(return_X_y=True), cv=3, engine="estimator")
+    with pytest.raises(SettingError, match=r"'var_smoothing' parameter of the estimator must be"):
+        objective(np.eye(13, dtype=bool))

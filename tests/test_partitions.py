@@ -24,8 +24,8 @@ from sklearn.tree import DecisionTreeClassifier
 from partitioned import Partitioned
 from subswarm import Budget, Search, make_objective, search, search_together
 from subswarm.algorithms import Race, RandomSearch, TwoDUPSO
-from subswarm.core.errors import CheckpointError, DataError, SettingError, SubswarmWarning
-from subswarm.evaluation import partitions as engines_of_partitions
+from subswarm.errors import CheckpointError, DataError, SettingError, SubswarmWarning
+from subswarm.objective import objective as engines_of_partitions
 
 WINE = load_wine(return_X_y=True)
 
@@ -181,7 +181,7 @@ def test_unusable_partitions_are_refused(repeated, partitions, sentence):
     ("cv", "repeats", "sentence"),
     [
         (KFold(3), 2, "number of folds"),
-        ([(np.arange(100), np.arange(100, 178))] * 3, 2, "not repeats=2 partitions"),
+        ([(np.arange(100), np.arange(100, 178))] * 3, 2, "cannot be divided into repeats=2"),
         (3, 0, "at least 1"),
         (3, 1.5, "whole number"),
     ],
@@ -226,7 +226,7 @@ def test_racing_searches_side_by_side_go_the_way_each_would_have_gone_alone(repe
 
 
 @pytest.mark.parametrize("algorithm", [Race(TwoDUPSO(particles=7), elite=9), TwoDUPSO(particles=7)])
-def test_a_broken_off_search_on_partitions_goes_on_bit_for_bit(repeated, tmp_path, algorithm):
+def test_an_interrupted_search_on_repeats_continues_bit_for_bit(repeated, tmp_path, algorithm):
     budget = Budget(evaluations=300)
     whole = search(algorithm, repeated.fresh(), budget, rng=3)
     stop = lambda snapshot: snapshot.evaluations >= 120  # noqa: E731
@@ -238,7 +238,7 @@ def test_a_broken_off_search_on_partitions_goes_on_bit_for_bit(repeated, tmp_pat
     assert np.array_equal(resumed.history.evaluations, whole.history.evaluations)
     assert np.array_equal(resumed.history.best_fitness, whole.history.best_fitness)
     assert np.array_equal(resumed.front.masks, whole.front.masks)
-    with pytest.raises(CheckpointError, match="other data, folds"):
+    with pytest.raises(CheckpointError, match=r"what differs: folds, number of partitions \(3 there, 1 here\)"):
         search(algorithm, make_objective(GaussianNB(), *WINE, cv=repeated.folds), budget, rng=3, checkpoint=file)
 
 

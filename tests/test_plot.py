@@ -1,4 +1,4 @@
-"""The plots: what they show is what was searched, and they draw on the axes they are given."""
+"""Plots: they show the values of the search and draw on the axes given."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
 
 from subswarm import Budget, SwarmSelector, make_objective, plot, search
-from subswarm.core.choice import one_standard_error
-from subswarm.core.errors import DataError, SettingError
+from subswarm._search.result import one_standard_error
+from subswarm.errors import DataError, SettingError
 
 PLANTED = np.arange(12) < 4
 
@@ -175,6 +175,58 @@ def test_without_folds_there_is_no_standard_error_to_show(recorded, axes):
 def test_a_result_from_a_pickle_can_be_drawn(recorded, axes):
     again = pickle.loads(pickle.dumps(recorded))
     assert again.plot.trade_off(ax=axes) is axes
+
+
+@pytest.mark.parametrize("value", [None, 3, "text", [3], {"a": 3}, {"a": [3]}, {}, [], np.array(2.0), {"a": {}}, b"x"])
+@pytest.mark.parametrize("draw", [plot.convergence, plot.timing, plot.selection_frequency])
+def test_plots_of_many_results_refuse_anything_else(draw, value, axes):
+    with pytest.raises(DataError, match="expected a"):
+        draw(value, ax=axes)
+
+
+@pytest.mark.parametrize("value", [None, 3, "text", [3], {}, np.array(2.0)])
+@pytest.mark.parametrize("draw", [plot.trade_off, plot.cardinality_likelihood])
+def test_plots_of_one_result_refuse_anything_else(draw, value, axes):
+    with pytest.raises(DataError, match=r"expected a SearchResult.*got"):
+        draw(value, ax=axes)
+
+
+def test_times_must_be_pairs_of_seconds(axes):
+    with pytest.raises(DataError, match="must be a pair of seconds"):
+        plot.timing({"a": (1.0, 2.0, 3.0)}, ax=axes)
+    for seconds in ("x", float("nan"), -1.0):
+        with pytest.raises(SettingError, match="T2 of 'a' must be"):
+            plot.timing({"a": (1.0, seconds)}, ax=axes)
+
+
+@pytest.mark.parametrize("names", [3, "text", {"a": 1}, np.array(2.0)])
+def test_names_of_features_must_be_a_list(names, recorded, axes):
+    with pytest.raises(SettingError, match="names must be a list of feature names"):
+        plot.selection_frequency(recorded, names=names, ax=axes)
+
+
+def test_names_of_features_may_be_an_array(recorded, axes):
+    names = np.array([f"f{index}" for index in range(12)], dtype=object)
+    shown = plot.selection_frequency(recorded, names=names, ax=axes).get_yticklabels()
+    assert {label.get_text() for label in shown} <= set(names)
+
+
+@pytest.mark.parametrize("ranks", [None, 3, "ab", {"a": 1.0}, [1.0, 2.0]])
+def test_ranks_must_be_of_at_least_two_algorithms(ranks, axes):
+    with pytest.raises(DataError, match="at least two algorithms"):
+        plot.critical_difference(ranks, distance=1.0, ax=axes)
+
+
+@pytest.mark.parametrize("rank", [None, "x", float("nan"), 0.5, 1e308, np.ones(2)])
+def test_a_rank_must_be_a_number_that_can_be_drawn(rank, axes):
+    with pytest.raises(SettingError, match="the rank of 'b' must be a finite number from 1 to 1000"):
+        plot.critical_difference({"a": 1.0, "b": rank}, distance=1.0, ax=axes)
+
+
+@pytest.mark.parametrize("highlight", [3, "bpsi", np.ones(2), ["bpso"]])
+def test_only_a_name_in_the_ranks_can_be_highlighted(highlight, axes):
+    with pytest.raises(SettingError, match="highlight must be a name in ranks or None"):
+        plot.critical_difference({"bpso": 1.0, "ga": 2.0}, distance=1.0, highlight=highlight, ax=axes)
 
 
 def test_without_matplotlib_a_sentence_says_what_to_install():

@@ -1,4 +1,4 @@
-"""A race scores newcomers on one partition and only the elite on all, whatever the algorithm inside it."""
+"""A race scores new subsets on one repeat and only the elite on all repeats, for any inner algorithm."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from subswarm.algorithms import (
     SBS,
     SFFS,
     SFS,
+    Algorithm,
     AnovaF,
     BranchAndBound,
     GeneticAlgorithm,
+    Problem,
     Race,
     RandomSearch,
+    State,
     TwoDElite,
     TwoDUPSO,
     get_algorithm,
@@ -30,8 +33,7 @@ from subswarm.algorithms import (
     names,
 )
 from subswarm.cli import app
-from subswarm.core.errors import CheckpointError, SettingError, StoreError
-from subswarm.hybrid import with_scores
+from subswarm.errors import CheckpointError, SettingError, StoreError
 from subswarm.study import Contender, Source, Store, Study, read_study, run_study
 from subswarm.testing import check_algorithm
 
@@ -52,16 +54,16 @@ INNER = {
 
 
 @dataclass(frozen=True)
-class Listed:
+class Listed(State):
     masks: np.ndarray
     told: tuple = ()
 
 
 @dataclass(frozen=True)
-class Listing:
+class Listing(Algorithm):
     """Asks for the first few features, of these sizes, batch by batch, and notes the fitness it is told."""
 
-    batches: tuple
+    batches: tuple = ()
 
     def begin(self, n_features, rng):
         return Listed(self._masks(0, n_features))
@@ -100,7 +102,7 @@ def test_a_race_keeps_the_contract_whatever_is_inside(name, elite):
     check_algorithm(Race(INNER[name], elite=elite))
 
 
-def test_newcomers_are_scored_on_the_first_partition_and_the_best_of_them_on_the_others():
+def test_new_subsets_are_scored_on_the_first_partition_and_the_best_of_them_on_the_others():
     objective, result = raced((1, 2), (9, 3, 4), (1, 5), elite=2)
     assert sizes_asked(objective) == [
         [(1, 0), (2, 0)],
@@ -170,7 +172,7 @@ def test_the_answers_are_the_best_known_on_all_partitions_with_the_objectives_ow
     course = Search(Race(inner, elite=8), 13, rng=0, n_partitions=3)
     while course.evaluations < 500 and not course.finished:
         course.tell(objective(course.ask(), course.partitions))
-    masks, fitness = course.algorithm.answers(course.state)
+    masks, fitness = course.algorithm.finalists(course.state)
     assert len(masks) == len(np.unique(masks, axis=0)) == 8
     assert np.allclose(fitness, objective(masks), rtol=0, atol=1e-15)
     assert np.array_equal(np.lexsort((masks.sum(axis=1), fitness)), np.arange(8))
@@ -219,7 +221,7 @@ def test_a_budget_that_ends_inside_a_batch_is_spent_and_what_it_completed_counts
 
 
 @pytest.mark.parametrize("inner", [TwoDUPSO(particles=7), TwoDElite(particles=7), GeneticAlgorithm(population=8)])
-def test_a_race_broken_off_in_either_half_goes_on_bit_for_bit(repeated, tmp_path, inner):
+def test_a_race_interrupted_in_either_half_continues_bit_for_bit(repeated, tmp_path, inner):
     race, budget = Race(inner, elite=6), Budget(evaluations=200)
     whole = search(race, repeated.fresh(), budget, rng=3)
     for steps in (3, 4, 5, 6):
@@ -238,13 +240,13 @@ def test_a_race_broken_off_in_either_half_goes_on_bit_for_bit(repeated, tmp_path
 
 def test_the_inner_algorithm_sees_one_partition():
     assert Race(TwoDElite()).algorithm.n_partitions == 1
-    with pytest.raises(SettingError, match="leave its n_partitions at None"):
+    with pytest.raises(SettingError, match=r"leave n_partitions at None\. Inside a race it is always 1"):
         Race(TwoDElite(n_partitions=4))
 
 
 @pytest.mark.parametrize("wrong", ["2d-upso", TwoDUPSO, None])
 def test_only_an_algorithm_can_race(wrong):
-    with pytest.raises(SettingError, match="wants an algorithm such as"):
+    with pytest.raises(SettingError, match="a race runs an algorithm such as"):
         Race(wrong)
 
 
@@ -259,7 +261,8 @@ def test_a_recorded_race_shows_what_the_inner_swarm_holds_likely():
 
 
 def test_a_filter_gets_its_scores_inside_a_race():
-    assert len(with_scores(Race(AnovaF()), *WINE).algorithm.scores) == 13
+    problem = Problem(13, ranking=make_objective(GaussianNB(), *WINE).ranking)
+    assert len(Race(AnovaF()).bind(problem).algorithm.scores) == 13
 
 
 def selector(**changes):
@@ -289,7 +292,9 @@ def test_a_repeated_splitter_is_raced_on_too():
 
 
 def test_a_race_on_one_partition_is_refused_by_the_selector():
-    with pytest.raises(SettingError, match="several partitions of the rows, and here is one; give repeats=4"):
+    with pytest.raises(
+        SettingError, match="needs a repeated cross-validation, and this one has 1 repeat; set repeats=4"
+    ):
         selector(repeats=1).fit(*WINE)
 
 
@@ -325,7 +330,7 @@ def test_in_a_study_file_an_algorithm_may_race(tmp_path):
     assert found["mine"].evaluations == found["bpso (race)"].evaluations == 100
     assert np.isclose(found["mine"].loss, np.mean(found["mine"].fold_losses), rtol=0, atol=1e-15)
     file.write_text(file.read_text().replace("race = true", 'race = "yes"'))
-    with pytest.raises(SettingError, match="race of the algorithm 'bpso' is true or false; got 'yes'"):
+    with pytest.raises(SettingError, match="race of the algorithm 'bpso': expected true or false; got 'yes'"):
         read_study(file)
 
 
@@ -339,10 +344,10 @@ def test_that_it_races_is_part_of_a_runs_key_and_of_nothing_else():
 
 def test_a_store_knows_a_race_from_the_algorithm_alone(tmp_path):
     run_study(a_study(Contender("bpso", "bpso")), tmp_path / "a.db")
-    with pytest.raises(StoreError, match="give it another label"):
+    with pytest.raises(StoreError, match="use another label"):
         run_study(a_study(Contender("bpso", "bpso", race=True)), tmp_path / "a.db")
 
 
 def test_a_race_on_one_partition_is_refused_by_a_study():
-    with pytest.raises(SettingError, match="'quick' races, which needs several partitions; give the study repeats"):
+    with pytest.raises(SettingError, match="'quick' has race = true, which needs several repeats of cross-validation"):
         a_study(Contender("quick", "bpso", race=True), repeats=1)

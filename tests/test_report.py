@@ -1,4 +1,4 @@
-"""The report: what it says, and that the page works in a real browser."""
+"""The report page: its content, and its behaviour in a browser."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 
 from browser import opened
 from subswarm import SwarmSelector
-from subswarm.core.errors import SettingError
-from subswarm.held_out import HeldOut, held_out
-from subswarm.report import Selection, selection_page
+from subswarm.errors import SettingError
+from subswarm.nested import HeldOut, held_out
 from subswarm.report.page import Chart, Layer
-from subswarm.report.trust import verdict
+from subswarm.report.record import Selection
+from subswarm.report.selection_page import selection_page, verdict
 
 NASTY = "<script>document.title='broken'</script>"
-QUESTIONS = ["What was found", "Can I trust it?", "How it compares", "How it got there", "How to do it again"]
+HEADINGS = ["What was selected", "How reliable is it?", "How it compares", "How the search went", "How to reproduce it"]
 
 
 def run(*arguments, status=0, cwd=None):
@@ -48,6 +49,17 @@ def made(tmp_path_factory):
     return folder / "answer.html", json.loads((folder / "answer.json").read_text()), shown
 
 
+def fitted_wine(**settings):
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    settings = {"cv": 3, "max_evaluations": 60, "random_state": 0, "verbose": 0, **settings}
+    return SwarmSelector(GaussianNB(), **settings).fit(X, y)
+
+
+def lines_without_times(path):
+    """The lines of a page, without the seconds and the numbers of the parts below the command."""
+    return re.sub(r"\d+\.\d+ s|(?<=again-)\d", "", path.read_text(encoding="utf-8")).splitlines()
+
+
 class Words(HTMLParser):
     """The text of a page, with the tags it met and what they pointed to."""
 
@@ -64,13 +76,13 @@ class Words(HTMLParser):
         self.text += data
 
 
-def test_the_page_answers_the_five_questions_in_order(made):
+def test_the_page_has_its_five_sections_in_order(made):
     page = Words(made[0].read_text(encoding="utf-8")).text
-    places = [page.index(f"\n{question}\n") for question in QUESTIONS]
+    places = [page.index(f"\n{heading}\n") for heading in HEADINGS]
     assert places == sorted(places)
 
 
-def test_the_page_tells_the_figures_of_the_search(made):
+def test_the_page_shows_the_scores_of_the_search(made):
     path, found, shown = made
     page = Words(path.read_text(encoding="utf-8")).text
     for value in (found["best_score"], found["baseline_score"], found["held_out"]["score"]):
@@ -79,12 +91,12 @@ def test_the_page_tells_the_figures_of_the_search(made):
     assert "subswarm select wine.csv --target target --model nb" in page
     assert "--seed 4" in page
     assert found["versions"]["scikit-learn"] in page
-    assert "held-out figure: 3 more searches" in shown.stderr
+    assert "nested cross-validation: 3 more searches" in shown.stderr
     assert found["against"]["random"]["n_features"] >= 1
     assert list(found["seeds"]) == ["5"]
 
 
-def test_the_page_needs_nothing_from_anywhere(made):
+def test_the_page_loads_nothing_from_the_network(made):
     page = Words(made[0].read_text(encoding="utf-8"))
     assert all(link.startswith("#") or link == "data:," for link in page.links)
     assert "default-src 'none'" in made[0].read_text(encoding="utf-8")
@@ -98,11 +110,51 @@ def test_names_from_the_data_are_escaped(made):
     assert Words(raw).tags.count("b") == 0
 
 
+def test_a_fitted_selector_writes_the_page_of_the_command_line(tmp_path):
+    frame = load_wine(as_frame=True).frame
+    frame.to_csv(tmp_path / "wine.csv", index=False)
+    run(
+        *("select", "wine.csv", "--target", "target", "--model", "nb", "--evaluations", 60, "--cv", 3, "--seed", 0),
+        *("--held-out", 2, "--report", "cli.html"),
+        cwd=tmp_path,
+    )
+    selector = fitted_wine(held_out=2, record=True)
+    path = selector.report(tmp_path / "python.html", table="wine.csv")
+    assert path == tmp_path / "python.html"
+    from_python, from_command_line = lines_without_times(path), lines_without_times(tmp_path / "cli.html")
+    only_python = [line for line in from_python if line not in from_command_line]
+    only_command_line = [line for line in from_command_line if line not in from_python]
+    assert [line.replace("GaussianNB", "nb") for line in only_python] == only_command_line[:1]  # the model's name
+    assert "Model" in only_command_line[0]
+    assert all("command" in line or "--held-out 2" in line for line in only_command_line[1:])
+    assert len(from_python) > 200
+
+
+def test_a_selector_that_is_not_fitted_has_no_report(tmp_path):
+    with pytest.raises(NotFittedError):
+        SwarmSelector(GaussianNB()).report(tmp_path / "x.html")
+
+
+def test_a_report_that_cannot_be_written_is_a_setting_error(tmp_path):
+    selector = fitted_wine()
+    for path in (tmp_path / "no" / "x.html", tmp_path, tmp_path / "a\0b.html"):
+        with pytest.raises(SettingError, match="cannot write the report to"):
+            selector.report(path)
+
+
+def test_a_report_without_names_numbers_the_features(tmp_path):
+    X, y = load_wine(return_X_y=True)
+    selector = SwarmSelector(GaussianNB(), cv=3, max_evaluations=60, random_state=0, verbose=0).fit(X, y)
+    page = Words(selector.report(tmp_path / "x.html").read_text(encoding="utf-8")).text
+    assert "features predict the target" in page
+    assert all(f"x{column}" in page for column in np.flatnonzero(selector.support_))
+
+
 def test_a_page_without_extras_says_how_to_get_them():
     X, y = load_wine(return_X_y=True)
     selector = SwarmSelector(GaussianNB(), cv=3, max_evaluations=60, random_state=0, verbose=0).fit(X, y)
     names = [f"f{k}" for k in range(13)]
-    page = selection_page(Selection(selector, "wine", "class", "nb", names, X.shape, "sha256 0", 0))
+    page = selection_page(Selection.of(selector, table="wine", target="class", model="nb", names=names))
     assert "--held-out 5" in page
     assert "--against" in page
     assert "The command" not in page
@@ -116,7 +168,7 @@ def test_regression_with_a_negated_score_and_failing_baseline_makes_a_page():
         LinearRegression(), cv=3, max_evaluations=60, scoring="neg_mean_squared_error", random_state=0, verbose=0
     ).fit(X, y)
     selector.baseline_score_ = float("nan")
-    page = selection_page(Selection(selector, "made", "y", "linear", list("abcdef"), X.shape, "sha256 0", 0))
+    page = selection_page(Selection.of(selector, table="made", target="y", names=list("abcdef")))
     assert f"{selector.best_score_:.4f}" in page
     assert "could not be scored" in page
 
@@ -136,19 +188,19 @@ def test_chart_data_cannot_end_its_script_element():
 def test_held_out_scores_are_those_of_rows_left_out():
     X, y = load_wine(return_X_y=True)
     selector = SwarmSelector(GaussianNB(), cv=3, max_evaluations=90, random_state=1, verbose=0)
-    honest = held_out(selector, X, y, folds=4, random_state=7)
+    nested = held_out(selector, X, y, folds=4, random_state=7)
     from sklearn.model_selection import StratifiedKFold
 
     for fold, (train, test) in enumerate(StratifiedKFold(4, shuffle=True, random_state=7).split(X, y)):
-        chosen = honest.supports[fold]
+        chosen = nested.supports[fold]
         again = SwarmSelector(GaussianNB(), cv=3, max_evaluations=90, random_state=1, verbose=0).fit(X[train], y[train])
         assert again.support_.tolist() == chosen.tolist()
-        assert honest.inner_scores[fold] == again.best_score_
+        assert nested.inner_scores[fold] == again.best_score_
         model = GaussianNB().fit(X[train][:, chosen], y[train])
-        assert honest.scores[fold] == model.score(X[test][:, chosen], y[test])
-        assert honest.baseline_scores[fold] == GaussianNB().fit(X[train], y[train]).score(X[test], y[test])
+        assert nested.scores[fold] == model.score(X[test][:, chosen], y[test])
+        assert nested.baseline_scores[fold] == GaussianNB().fit(X[train], y[train]).score(X[test], y[test])
     parallel = held_out(selector, X, y, folds=4, random_state=7, n_jobs=2)
-    assert parallel.scores.tolist() == honest.scores.tolist()
+    assert parallel.scores.tolist() == nested.scores.tolist()
     with pytest.raises(SettingError, match="folds"):
         held_out(selector, X, y, folds=1)
 
@@ -160,12 +212,12 @@ def test_held_out_scores_are_those_of_rows_left_out():
         ([0.7, 0.72, 0.71], [0.8, 0.83, 0.8], "clearly worse"),
         ([0.8, 0.7, 0.9], [0.82, 0.75, 0.8], "no clear difference"),
         ([0.8, 0.8, 0.8], [0.8, 0.8, 0.8], "no clear difference"),
-        ([0.8, 0.7, 0.9], [np.nan] * 3, "On rows the search never saw"),
+        ([0.8, 0.7, 0.9], [np.nan] * 3, "On rows that the search did not use"),
     ],
 )
 def test_the_verdict_follows_the_paired_difference(scores, baseline, words):
-    honest = HeldOut(np.array(scores), np.array(baseline), np.array([0.95] * 3), np.eye(3, dtype=bool), 1.0)
-    assert words in verdict(honest)
+    nested = HeldOut(np.array(scores), np.array(baseline), np.array([0.95] * 3), np.eye(3, dtype=bool), 1.0)
+    assert words in verdict(nested)
 
 
 def test_the_page_works_in_a_browser(made):
@@ -204,7 +256,7 @@ def test_the_page_works_in_a_browser(made):
         assert NASTY in shown()
 
 
-def test_charts_answer_the_keyboard_and_the_mouse(made):
+def test_charts_respond_to_the_keyboard_and_the_mouse(made):
     with opened(made[0].as_uri()) as driver:
         from selenium.webdriver import ActionChains
         from selenium.webdriver.common.by import By
@@ -235,7 +287,7 @@ def test_charts_answer_the_keyboard_and_the_mouse(made):
 
 
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (1200, True)])
-def test_no_width_and_theme_makes_the_page_scroll_sideways(made, width, dark):
+def test_the_page_fits_its_width_in_both_themes(made, width, dark):
     with opened(made[0].as_uri(), width=width, dark=dark) as driver:
         assert driver.execute_script("return document.documentElement.scrollWidth") <= width
         paper = driver.execute_script("return getComputedStyle(document.body).backgroundColor")

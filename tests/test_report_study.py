@@ -1,4 +1,4 @@
-"""The report of a study, written and watched."""
+"""The report of a study, as a file and as a live page."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from browser import opened
-from subswarm.report import LiveServer, study_page
-from subswarm.report.grids import grid_parts
+from subswarm.report.live_server import LiveServer
 from subswarm.report.page import Chart, Charts, Layer, Page, Section, render
+from subswarm.report.study_page import grid_parts, study_page
 from subswarm.study import Store, read_study, run_study
 
 STUDY = """
@@ -65,9 +65,15 @@ def ask(url: str, path: str | None = None, method: str = "GET", **headers: str) 
     return answer
 
 
-def test_the_page_tells_who_leads_and_how_to_repeat_it(store):
+def test_the_page_names_the_leader_and_the_command(store):
     page = study_page(store)
-    for question in ("What was found", "Can I trust it?", "How it compares", "How it got there", "How to do it again"):
+    for question in (
+        "What was found",
+        "How reliable is it?",
+        "How it compares",
+        "How the searches went",
+        "How to reproduce it",
+    ):
         assert f">{question}</h2>" in page
     assert "8 of 8 runs are done" in page
     assert "the best mean rank of error" in page
@@ -88,7 +94,7 @@ def test_a_study_without_a_finished_run_has_a_page(folder, tmp_path):
     assert "There is nothing to compare yet" in page
 
 
-def test_a_half_run_study_says_what_is_missing_and_what_failed(folder, tmp_path):
+def test_the_page_of_an_unfinished_study_counts_missing_runs(folder, tmp_path):
     from subswarm.study import Only
 
     study = read_study(folder / "mine.toml")
@@ -102,15 +108,15 @@ def test_a_half_run_study_says_what_is_missing_and_what_failed(folder, tmp_path)
 
 
 def test_numbers_of_a_printed_table_sort_as_numbers(store):
-    from subswarm.analysis.results import read_results
-    from subswarm.analysis.tables import make_tables
+    from subswarm.study.analysis.results import read_results
+    from subswarm.study.tables import make_tables
 
     table = grid_parts(make_tables(read_results(store), "error")[0])[0]
     assert [column.kind for column in table.columns] == ["text", "text", "number", "number"]
     assert all(cell.value is not None for cell in table.rows[0].cells[2:])
 
 
-def test_the_command_says_how_many_runs_there_are(folder, tmp_path):
+def test_the_command_on_the_page_has_the_number_of_runs(folder, tmp_path):
     from dataclasses import replace
 
     path = tmp_path / "one.db"
@@ -141,7 +147,7 @@ def test_two_servers_have_different_addresses(store):
         server.close()
 
 
-def test_a_watched_page_renews_itself_when_runs_land(served):
+def test_a_watched_page_updates_itself_when_runs_finish(served):
     server, version = served
     with opened(server.url) as driver:
         driver.execute_script("window.first = true")

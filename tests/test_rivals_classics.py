@@ -14,10 +14,11 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 
 from subswarm import Budget, make_objective, search
-from subswarm.algorithms import SBFS, SBS, SFFS, SFS, BranchAndBound, PlusLMinusR, Search, TabuSearch, get_algorithm
+from subswarm._search.ask_tell import Search
+from subswarm.algorithms import SBFS, SBS, SFFS, SFS, BranchAndBound, PlusLMinusR, TabuSearch, get_algorithm
+from subswarm.algorithms.masks import SubsetRules
 from subswarm.algorithms.tabu import Trail, chosen_neighbour, neighbours
-from subswarm.core.errors import SettingError
-from subswarm.core.masks import SubsetRules
+from subswarm.errors import SettingError
 
 
 def table(seed, n_features=9):
@@ -167,7 +168,7 @@ def test_fixed_features_are_the_start_of_a_forward_search_and_the_end_of_a_backw
 
 
 def test_plus_as_much_as_minus_is_refused():
-    with pytest.raises(SettingError, match="gets nowhere"):
+    with pytest.raises(SettingError, match="makes no progress"):
         PlusLMinusR(plus=2, minus=2)
 
 

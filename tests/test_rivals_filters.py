@@ -13,12 +13,13 @@ from sklearn.metrics import mutual_info_score
 from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
-from subswarm import SwarmSelector, search
-from subswarm.algorithms import MRMR, RankingSearch, Search, TwoDUPSO, get_algorithm
+from subswarm import SwarmSelector, make_objective, search
+from subswarm._search.ask_tell import Search
+from subswarm.algorithms import MRMR, Problem, RankingSearch, TwoDUPSO, get_algorithm
 from subswarm.cli import app
-from subswarm.core.errors import DataError, SettingError
-from subswarm.core.space import make_space
-from subswarm.evaluation.rankings import (
+from subswarm.errors import DataError, SettingError
+from subswarm.objective.constraints import make_space
+from subswarm.objective.filters import (
     RANKINGS,
     discretized,
     mrmr_order,
@@ -26,7 +27,7 @@ from subswarm.evaluation.rankings import (
     ranking_scores,
     relieff_weights,
 )
-from subswarm.hybrid import preselected, with_likelihoods, with_scores
+from subswarm.objective.objective import ColumnsView
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def test_relieff_averages_over_as_many_neighbours_as_there_are():
 def test_relieff_in_pieces_is_relieff_at_once(monkeypatch, wine):
     X, y = wine
     whole = relieff_weights(X, y)
-    monkeypatch.setattr("subswarm.evaluation.rankings._CHUNK", 1)
+    monkeypatch.setattr("subswarm.objective.filters._CHUNK", 1)
     np.testing.assert_allclose(relieff_weights(X, y), whole)
 
 
@@ -163,23 +164,36 @@ def test_a_filter_keeps_to_limits_fixed_features_and_whole_groups():
     assert lengths(feature_sizes=(2, 5, 1, 2), min_features=3, max_features=3) == [[0, 0, 1, 1]]
 
 
+def bound(algorithm, X, y):
+    """The algorithm, bound to the problem of these data."""
+    objective = make_objective(GaussianNB(), X, y)
+    return algorithm.bind(Problem(objective.n_features, ranking=objective.ranking))
+
+
+def kept(ranking, X, y, keep):
+    """The columns that a preselection keeps."""
+    space = make_space(np.shape(X)[1])
+    return set(np.flatnonzero(space.among_best(ranking_scores(ranking, X, y), keep).owner >= 0).tolist())
+
+
 def test_a_filter_without_scores_says_where_they_come_from():
     with pytest.raises(
-        SettingError, match=r"MRMR ranks the features by the data and has no scores yet; use .*with_scores"
+        SettingError,
+        match=r"MRMR ranks the features by the data and has no scores yet; search .*make_objective",
     ):
         search(MRMR(), lambda masks: masks.mean(axis=1), n_features=4)
     with pytest.raises(SettingError, match="one entry for each of 4 features; got 2"):
         search(MRMR(scores=(1.0, 2.0)), lambda masks: masks.mean(axis=1), n_features=4)
     with pytest.raises(SettingError, match="has no ranking of its own"):
-        with_scores(RankingSearch(), [[0.0], [1.0]], [0, 1])
+        bound(RankingSearch(), [[0.0], [1.0]] * 20, [0, 1] * 20)
 
 
 def test_scores_are_filled_in_only_where_they_are_missing(wine):
     mine = MRMR(scores=(1.0, 2.0))
-    assert with_scores(mine, *wine) is mine
+    assert bound(mine, *wine) is mine
     swarm = TwoDUPSO()
-    assert with_scores(swarm, *wine) is swarm
-    filled = with_scores(get_algorithm("anova-f", max_features=3), *wine)
+    assert bound(swarm, *wine) is swarm
+    filled = bound(get_algorithm("anova-f", max_features=3), *wine)
     np.testing.assert_allclose(filled.scores, f_classif(*wine)[0])
     assert filled.max_features == 3
 
@@ -187,23 +201,17 @@ def test_scores_are_filled_in_only_where_they_are_missing(wine):
 def test_a_group_scores_as_its_best_column(wine):
     X, y = wine
     space = make_space(13, feature_groups=[[0, 6, 12]])
-    filled = with_scores(get_algorithm("anova-f"), X, y, owner=space.owner)
+    view = ColumnsView(make_objective(GaussianNB(), X, y), space)
+    filled = get_algorithm("anova-f").bind(Problem(11, ranking=view.ranking))
     columns = f_classif(X, y)[0]
     assert len(filled.scores) == 11
     assert filled.scores[0] == pytest.approx(columns[[0, 6, 12]].max())
     assert filled.scores[1:] == pytest.approx(np.delete(columns, [0, 6, 12]))
 
 
-def test_likelihoods_are_the_scores_between_nought_and_one(wine):
-    swarm = with_likelihoods(TwoDUPSO(particles=7), "anova-f", *wine)
-    scores = f_classif(*wine)[0]
-    np.testing.assert_allclose(swarm.feature_likelihoods, (scores - scores.min()) / np.ptp(scores))
-    assert swarm.particles == 7
-
-
 def test_preselection_keeps_the_best_ranked(wine):
-    assert preselected("anova-f", *wine, keep=3).tolist() == sorted(np.argsort(-f_classif(*wine)[0])[:3].tolist())
-    assert preselected("mrmr", *wine, keep=99).tolist() == list(range(13))
+    assert kept("anova-f", *wine, keep=3) == set(np.argsort(-f_classif(*wine)[0])[:3].tolist())
+    assert kept("mrmr", *wine, keep=99) == set(range(13))
 
 
 @pytest.mark.parametrize("name", RANKINGS)
@@ -218,12 +226,12 @@ def test_the_selector_takes_a_filter_by_name(wine, name):
 
 def test_the_selector_searches_among_preselected_columns_and_answers_on_all(wine):
     X, y = wine
-    chosen = preselected("mrmr", X, y, keep=5)
+    chosen = kept("mrmr", X, y, keep=5)
     selector = SwarmSelector(
         GaussianNB(), cv=5, preselect=("mrmr", 5), fixed_features=[4], max_evaluations=300, random_state=0, verbose=0
     ).fit(X, y)
     assert selector.support_.shape == (13,)
-    assert set(np.flatnonzero(selector.support_)) <= {*chosen.tolist(), 4}
+    assert set(np.flatnonzero(selector.support_)) <= {*chosen, 4}
     assert selector.support_[4]
     assert selector.transform(X).shape == (178, selector.n_features_)
 
@@ -239,7 +247,7 @@ def test_a_preselected_space_keeps_groups_fixed_features_and_what_is_left_of_ini
 def test_a_preselection_that_is_no_pair_is_refused(wine):
     with pytest.raises(SettingError, match=r"a pair of a ranking and a number"):
         SwarmSelector(GaussianNB(), preselect="mrmr", verbose=0).fit(*wine)
-    with pytest.raises(SettingError, match="ranking must be one of"):
+    with pytest.raises(SettingError, match="ranking of preselect must be one of"):
         SwarmSelector(GaussianNB(), preselect=("chi2", 4), verbose=0).fit(*wine)
 
 
@@ -253,7 +261,7 @@ def test_with_many_useless_columns_a_preselection_finds_the_useful_ones():
     X, y = make_classification(
         150, 60, n_informative=4, n_redundant=0, n_clusters_per_class=1, shuffle=False, random_state=0
     )
-    assert set(preselected("relieff", X, y, keep=6).tolist()) >= {0, 1, 2, 3}
+    assert kept("relieff", X, y, keep=6) >= {0, 1, 2, 3}
 
 
 def test_the_command_line_preselects(tmp_path):
@@ -264,3 +272,7 @@ def test_the_command_line_preselects(tmp_path):
     assert json.loads(out.read_text())["n_features"] <= 4
     wrong = CliRunner().invoke(app, ["select", "wine", "--preselect", "mrmr"])
     assert "RANKING:NUMBER" in str(wrong.exception)
+
+
+def test_scores_may_be_an_iterator():
+    assert RankingSearch(scores=iter((0.5, 1.0))).scores == (0.5, 1.0)

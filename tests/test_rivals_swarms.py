@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from subswarm import Budget, search
+from subswarm._search.ask_tell import Search
 from subswarm.algorithms import (
     PSO42,
     AntColony,
@@ -15,18 +16,16 @@ from subswarm.algorithms import (
     ChaoticPSO,
     ErFS,
     GeneticAlgorithm,
-    Search,
     TwoDUPSO,
     get_algorithm,
 )
 from subswarm.algorithms.ant_colony import EXCLUDE, INCLUDE, inclusion_probability, renewed_pheromone
 from subswarm.algorithms.bests import Bests
-from subswarm.algorithms.binary_pso import BinarySwarm, bit_velocity
+from subswarm.algorithms.binary_pso import BinarySwarm, bit_velocity, logistic, tent
 from subswarm.algorithms.boolean_pso import at_most, boolean_velocity
-from subswarm.algorithms.chaos import logistic, tent
 from subswarm.algorithms.genetic import crossed, flipped, selected, selection_weights
 from subswarm.algorithms.threshold_pso import mixed_sizes, points_of
-from subswarm.core.errors import SettingError
+from subswarm.errors import SettingError
 
 
 def bits(*rows):
@@ -72,7 +71,7 @@ def course_without_improvement(algorithm, steps, n_features=10):
     return [*states, course.state]
 
 
-def test_catfish_come_after_three_steps_without_a_better_best_and_the_count_begins_anew():
+def test_catfish_come_after_three_steps_without_a_better_best_and_the_count_restarts():
     states = course_without_improvement(CatfishPSO(), 9)
     # the first evaluation sets the best; then 1, 2, and at the third the catfish come and the count is 0 again
     assert [state.stalled for state in states] == [0, 0, 1, 2, 0, 1, 2, 0, 1, 2]
@@ -126,8 +125,8 @@ def test_the_tent_map_is_continuous_at_its_top():
 
 
 @pytest.mark.parametrize(("inertia", "chaotic_map"), [(0.5, "logistic"), (0.75, "logistic"), (0.0, "tent")])
-def test_a_start_at_which_chaos_comes_to_rest_is_refused(inertia, chaotic_map):
-    with pytest.raises(SettingError, match="comes to rest"):
+def test_a_start_from_which_a_chaotic_map_reaches_a_fixed_point_is_rejected(inertia, chaotic_map):
+    with pytest.raises(SettingError, match="leads to a fixed point"):
         ChaoticPSO(inertia=inertia, chaotic_map=chaotic_map)
 
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subswarm.algorithms import RandomSearch, Search, TwoDUPSO, get_algorithm, name_of, names
+from subswarm._search.ask_tell import Search
+from subswarm.algorithms import RandomSearch, TwoDUPSO, get_algorithm, name_of, names
 from subswarm.algorithms import settings as settings_of_name
-from subswarm.core.errors import CheckpointError, FitnessError, SettingError
-from subswarm.core.masks import SubsetRules, spread
+from subswarm.algorithms.masks import SubsetRules, spread
+from subswarm.errors import CheckpointError, FitnessError, SettingError
 from subswarm.testing import check_algorithm
 
 
@@ -135,10 +136,11 @@ def test_the_front_keeps_the_best_of_each_size():
         (np.zeros((30, 1)), r"shape \(30, 1\)"),
         ([0.0] * 29 + [np.nan], "mask 29"),
         ([np.inf] + [0.0] * 29, "inf for mask 0"),
-        (["a"] * 30, "numbers are wanted"),
+        (["a"] * 30, "expected a finite number for each mask"),
+        ([10**400] * 30, "expected a finite number for each mask"),
     ],
 )
-def test_telling_nonsense_is_refused_and_changes_nothing(fitness, sentence):
+def test_telling_what_is_no_loss_is_rejected_and_changes_nothing(fitness, sentence):
     search = Search(TwoDUPSO(), 5, 0)
     before = search.ask()
     with pytest.raises(FitnessError, match=sentence):
@@ -148,7 +150,7 @@ def test_telling_nonsense_is_refused_and_changes_nothing(fitness, sentence):
 
 
 def test_there_is_no_best_before_anything_was_told():
-    with pytest.raises(SettingError, match="nothing has been told"):
+    with pytest.raises(SettingError, match="no best subset before the first tell"):
         _ = Search(TwoDUPSO(), 5, 0).best
 
 

@@ -1,4 +1,4 @@
-"""The scikit-learn face."""
+"""SwarmSelector: the scikit-learn interface, its settings and its results."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from subswarm import SwarmSelector
+from subswarm import SwarmSelector, make_objective
+from subswarm._search.result import one_standard_error
 from subswarm.algorithms import TwoDGPSO, TwoDUPSO
-from subswarm.core.choice import one_standard_error
-from subswarm.core.errors import CheckpointError, DataError, SettingError, SubswarmWarning
-from subswarm.core.space import make_space
+from subswarm.errors import CheckpointError, DataError, DataTypeError, ScoringError, SettingError, SubswarmWarning
+from subswarm.objective.constraints import make_space
 
 WINE = load_wine(return_X_y=True)
 FRAME, TARGET = load_wine(return_X_y=True, as_frame=True)
@@ -73,7 +73,7 @@ def test_fitted_attributes():
         selector().transform(WINE[0])
 
 
-def test_it_beats_all_features_where_some_only_disturb():
+def test_it_beats_all_features_when_some_are_noise():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=150)
     X = np.column_stack([y + 0.4 * rng.standard_normal(150), rng.standard_normal((150, 14))])
@@ -104,7 +104,7 @@ def test_a_clone_has_the_same_parameters_and_no_fitted_state():
 @pytest.mark.parametrize(
     "table", [FRAME, pl.from_pandas(FRAME) if False else None, FRAME.to_numpy(), FRAME.to_numpy().tolist()]
 )
-def test_any_kind_of_table_gives_the_same_answer(table):
+def test_every_kind_of_table_gives_the_same_result(table):
     table = pl.DataFrame({name: FRAME[name].to_numpy() for name in FRAME.columns}) if table is None else table
     fitted = selector().fit(table, TARGET)
     assert np.array_equal(fitted.support_, selector().fit(*WINE).support_)
@@ -147,7 +147,7 @@ def test_fixed_features_are_always_kept_by_index_or_name():
     assert selector(fixed_features=[2, -3], max_features=2).fit(*WINE).support_.nonzero()[0].tolist() == [2, 10]
 
 
-def test_groups_of_columns_are_taken_or_left_together():
+def test_groups_of_columns_are_selected_together():
     groups = [[0, 5, 7], ["hue", "ash"]]
     fitted = selector(feature_groups=groups, max_features=4, choose="one-se").fit(FRAME, TARGET)
     masks = fitted.result_.front.masks
@@ -173,7 +173,7 @@ def test_a_search_starts_from_initial_subsets():
         ({"fixed_features": ["no such"]}, "not in the table"),
         ({"fixed_features": [13]}, "has 13 columns"),
         ({"fixed_features": [1.5]}, "indices or names"),
-        ({"fixed_features": "ash"}, "lists of column"),
+        ({"fixed_features": "ash"}, "list of column"),
         ({"feature_groups": [[0, 1], [1, 2]]}, "twice"),
         ({"feature_groups": [[0, 0]]}, "twice"),
         ({"feature_groups": [[]]}, "empty group"),
@@ -196,12 +196,12 @@ def test_a_search_starts_from_initial_subsets():
         ({"engine": "warp"}, "engine"),
     ],
 )
-def test_bad_settings_get_a_clear_sentence(settings, sentence):
+def test_bad_settings_raise_a_clear_error(settings, sentence):
     with pytest.raises(SettingError, match=sentence):
         selector(**settings).fit(FRAME, TARGET)
 
 
-def test_the_best_subset_of_each_size_that_was_seen_can_be_had():
+def test_the_best_subset_of_each_size_is_available():
     fitted = selector().fit(*WINE)
     for size, loss in zip(fitted.result_.front.cardinality, fitted.result_.front.fitness, strict=True):
         subset = fitted.subset_of_size(size)
@@ -214,7 +214,7 @@ def test_the_best_subset_of_each_size_that_was_seen_can_be_had():
         selector().subset_of_size(2)
 
 
-def test_one_standard_error_takes_the_fewest_features_that_are_nearly_as_good():
+def test_one_standard_error_selects_the_fewest_features_close_to_the_best():
     best = selector(max_evaluations=600).fit(*WINE)
     lean = selector(max_evaluations=600, choose="one-se").fit(*WINE)
     losses = best.result_.fold_losses
@@ -267,7 +267,7 @@ def test_sample_weights_reach_the_estimator():
     assert plain.baseline_score_ != weighted.baseline_score_
 
 
-def test_metadata_is_routed_to_whoever_requested_it():
+def test_metadata_is_routed_to_the_objects_that_requested_it():
     groups, weights = np.arange(178) % 5, np.where(WINE[1] == 0, 1e-9, 1.0)
     with config_context(enable_metadata_routing=True):
         model = GaussianNB().set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
@@ -287,18 +287,18 @@ def test_a_callback_may_stop_the_search():
     assert fitted.result_.evaluations == 30
 
 
-def test_a_checkpoint_is_gone_on_from_and_belongs_to_one_problem(tmp_path):
+def test_a_checkpoint_is_resumed_and_belongs_to_one_problem(tmp_path):
     path = tmp_path / "wine.ckpt"
     whole = selector(max_evaluations=300).fit(*WINE)
     selector(max_evaluations=300, checkpoint=path, callbacks=[lambda s: s.evaluations >= 90]).fit(*WINE)
     resumed = selector(max_evaluations=300, checkpoint=path).fit(*WINE)
     assert np.array_equal(resumed.support_, whole.support_)
     assert np.array_equal(resumed.history_.best_fitness, whole.history_.best_fitness)
-    with pytest.raises(CheckpointError, match="other data"):
+    with pytest.raises(CheckpointError, match=r"what differs: table\."):
         selector(max_evaluations=300, checkpoint=path).fit(WINE[0] + 1, WINE[1])
 
 
-def test_progress_is_one_line_in_a_terminal_and_nothing_in_a_log(capsys, monkeypatch):
+def test_progress_is_shown_in_a_terminal_and_not_in_a_log(capsys, monkeypatch):
     selector(verbose=1).fit(*WINE)
     assert capsys.readouterr() == ("", "")
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -385,3 +385,39 @@ def test_a_space_maps_features_to_columns():
     assert space.owner.tolist() == [0, 1, 2, 3, 1]
     assert (space.n_features, space.sizes, space.fixed, space.initial) == (4, (1, 2, 1, 1), (1,), ((0, 1),))
     assert space.columns(np.array([[False, True, False, False]])).tolist() == [[False, True, False, False, True]]
+
+
+@pytest.mark.parametrize("size", [np.array([1, 2]), "2", None, 2.0, -1, True, [3]])
+def test_the_size_of_a_subset_must_be_a_whole_number(size):
+    selector = SwarmSelector(GaussianNB(), "random", cv=2, max_evaluations=8, random_state=0, verbose=0)
+    selector.fit(*load_wine(return_X_y=True))
+    with pytest.raises(SettingError, match="size must be a whole number of at least 0"):
+        selector.subset_of_size(size)
+
+
+class Untagged:
+    """An estimator that does not derive from scikit-learn's base class."""
+
+    def get_params(self, deep=True):
+        return {}
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+def test_an_estimator_without_tags_is_refused():
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises((DataError, ScoringError), match=r"must derive from sklearn|cannot be used with"):
+        make_objective(Untagged(), X, y, cv=2)
+    with pytest.raises((DataError, ScoringError), match=r"must derive from sklearn|cannot be used with"):
+        SwarmSelector(Untagged(), max_evaluations=8, verbose=0).fit(X, y)
+
+
+def test_column_names_of_mixed_types_are_refused():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X.columns = ["a", 1, 2.5, *X.columns[3:]]
+    with pytest.raises(DataTypeError, match="string names"):
+        SwarmSelector(GaussianNB(), max_evaluations=8, verbose=0).fit(X, y)

@@ -1,4 +1,4 @@
-"""A study on a real Dask cluster: a scheduler and two worker processes, one of which is killed on the way."""
+"""A study on a real Dask cluster: a scheduler and two worker processes, one of which is killed during the study."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from subswarm.core.errors import SettingError
+from subswarm.errors import SettingError
 from subswarm.study import Contender, Source, Store, Study, run_study
 
 pytest.importorskip("distributed", reason="a Dask cluster needs the extra 'dask'")
@@ -84,8 +84,8 @@ def test_a_study_survives_a_killed_worker_with_the_same_content(cluster, tmp_pat
         assert ours.content_digest() == theirs.content_digest()
 
 
-def test_a_scheduler_that_is_not_there_is_a_clear_error(tmp_path):
+def test_a_missing_scheduler_is_a_clear_error(tmp_path):
     with pytest.raises(SettingError, match=r"there is no Dask scheduler at 'tcp://127\.0\.0\.1:9'"):
         run_study(STUDY, tmp_path / "a.db", backend="dask", scheduler="tcp://127.0.0.1:9")
-    with pytest.raises(SettingError, match="belong together"):
+    with pytest.raises(SettingError, match="needs the address of its scheduler"):
         run_study(STUDY, tmp_path / "a.db", backend="dask")

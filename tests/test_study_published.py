@@ -1,16 +1,17 @@
-"""The published protocol gives the figures that point to what the paper did."""
+"""The published protocol reproduces numbers of the paper."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from subswarm.analysis.metrics import average_ranks, cardinality_reduction
 from subswarm.datasets import names
 from subswarm.study import Source
-from subswarm.study.paper import PAPER_ALGORITHMS
+from subswarm.study.analysis.ranks import average_ranks
+from subswarm.study.analysis.results import cardinality_reduction
+from subswarm.study.paper.printed_tables import paper_tables
+from subswarm.study.paper.settings import PAPER_ALGORITHMS
 from subswarm.study.problem import ProblemSpec, build_problem
-from subswarm.study.published import paper_tables
 
 FIRST_FEATURE = {
     "wine": (0.601, 0.332),
@@ -67,7 +68,7 @@ def test_the_best_of_all_8191_subsets_of_wine(model, errors, sizes):
     assert sizes[0] <= np.median(cardinality) <= sizes[1]
 
 
-def test_the_papers_tables_are_whole():
+def test_the_papers_tables_are_complete():
     tables = paper_tables()
     places = {(name, kind, algorithm) for name in names() for kind in ("nb", "knn") for algorithm in PAPER_ALGORITHMS}
     assert set(tables.error) == set(tables.cardinality) == places

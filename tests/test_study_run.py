@@ -1,4 +1,4 @@
-"""A study ends with the same content, whatever happens on the way."""
+"""A study ends with the same content, whatever interrupts it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from subswarm.core.errors import StoreError
 from subswarm.datasets import impute_nearest, load_dataset, sound_folds
+from subswarm.errors import StoreError
 from subswarm.study import Contender, Source, Store, Study, read_study, run_study
-from subswarm.study.problem import ProblemSpec, build_problem, seeded
+from subswarm.study.problem import ProblemSpec, build_problem
 
 ROOT = Path(__file__).parent.parent
 
@@ -91,9 +91,9 @@ def in_a_process(*arguments, **options):
     return subprocess.Popen([sys.executable, *arguments], env=environment, **options)
 
 
-def test_runs_in_lockstep_find_what_they_find_one_by_one(tmp_path):
+def test_runs_in_lockstep_give_the_same_results_as_one_by_one(tmp_path):
     from subswarm.study import runner
-    from subswarm.study.local import local_outcomes
+    from subswarm.study.backends.joblib import local_outcomes
 
     study = a_study(datasets=(Source("wine"), Source("wdbc")), runs=3, evaluations=60)
     alone, together = (
@@ -111,7 +111,7 @@ def test_runs_in_lockstep_find_what_they_find_one_by_one(tmp_path):
 
 def test_a_run_that_fails_in_lockstep_fails_alone(tmp_path, monkeypatch):
     from subswarm.study import runner, worker
-    from subswarm.study.local import local_outcomes
+    from subswarm.study.backends.joblib import local_outcomes
 
     study = a_study(runs=3)
     tasks = [runner.task_for(study, run, None) for run in study.plan()]
@@ -132,7 +132,7 @@ def test_a_run_that_fails_in_lockstep_fails_alone(tmp_path, monkeypatch):
     assert [outcome.failure is not None for outcome in outcomes] == [False, False, True, False, False, False]
 
 
-def test_a_study_runs_its_grid_and_keeps_all_there_is_to_know(tmp_path):
+def test_a_study_runs_its_grid_and_stores_complete_records(tmp_path):
     summary = run_study(a_study(), tmp_path / "a.db")
     assert (summary.asked, summary.ran, summary.failed) == (4, 4, 0)
     with Store.reading(tmp_path / "a.db") as store:
@@ -195,7 +195,7 @@ def test_kill_9_at_random_moments_many_times_changes_nothing(tmp_path, seed):
     assert digest(tmp_path / "broken.db") == digest(tmp_path / "unbroken.db")
 
 
-def test_kill_9_of_the_command_with_two_workers_loses_nothing_finished(tmp_path):
+def test_kill_9_of_the_command_with_two_workers_loses_no_finished_run(tmp_path):
     file = tmp_path / "longer.toml"
     file.write_text(LONGER_RUNS)
     run_study(read_study(file), tmp_path / "unbroken.db")
@@ -216,7 +216,7 @@ def test_kill_9_of_the_command_with_two_workers_loses_nothing_finished(tmp_path)
     assert digest(store) == digest(tmp_path / "unbroken.db")
 
 
-def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path):
+def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(tmp_path):
     file = tmp_path / "long.toml"
     file.write_text(LONGER_RUNS.replace("12000", "100000"))  # not over before the signal comes, on a busy machine
     store = tmp_path / "a.db"
@@ -226,14 +226,14 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=240)
     assert process.returncode == 130
-    assert b"the same command goes on from there" in said
+    assert b"The same command resumes the study" in said
     assert b"Traceback" not in said
     with Store.reading(store) as opened:
         assert 1 <= len(opened.done()) < 24
         assert not opened.failures()
 
 
-def test_a_killed_worker_is_a_clear_error_and_nothing_finished_is_lost(tmp_path):
+def test_a_killed_worker_is_a_clear_error_and_no_finished_run_is_lost(tmp_path):
     psutil = pytest.importorskip("psutil")
     file = tmp_path / "long.toml"
     file.write_text(LONGER_RUNS)
@@ -249,6 +249,87 @@ def test_a_killed_worker_is_a_clear_error_and_nothing_finished_is_lost(tmp_path)
     with Store.reading(store) as opened:
         assert opened.done()
         assert not opened.failures()
+
+
+def workers_of(process):
+    """Every process that a study has started, at any depth, that is alive now."""
+    psutil = pytest.importorskip("psutil")
+    try:
+        return psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def is_a_worker(process):
+    psutil = pytest.importorskip("psutil")
+    try:
+        return "popen_loky" in " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+
+
+def still_alive(processes, seconds=60):
+    """Those of the processes that do not end by themselves; a busy machine may need many seconds to import numpy."""
+    psutil = pytest.importorskip("psutil")
+    _, alive = psutil.wait_procs(processes, timeout=seconds)
+    return [each for each in alive if each.status() != psutil.STATUS_ZOMBIE]
+
+
+def spawned(process, store):
+    """The moment both workers are there, which then import for a second or two."""
+    return sum(map(is_a_worker, workers_of(process))) == 2
+
+
+def landed(process, store):
+    """The moment a run has landed: both workers are in the middle of the next ones, or between two."""
+    try:
+        with Store.reading(store) as opened:
+            return bool(opened.done())
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("moment", [spawned, landed])
+def test_kill_9_leaves_no_process_behind(tmp_path, moment):
+    file, store = tmp_path / "longer.toml", tmp_path / "a.db"
+    file.write_text(LONGER_RUNS)
+    command = ["-m", "subswarm", "study", "run", str(file), "--store", str(store), "--jobs", "2", "--quiet"]
+    process = in_a_process(*command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 240
+    while not moment(process, store):
+        assert process.poll() is None, "the study ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGSTOP)  # so that it starts none while they are counted
+    started = workers_of(process)
+    assert any(map(is_a_worker, started)), "there is no worker to leave behind"
+    process.kill()
+    process.wait()
+    assert not still_alive(started)
+
+
+def test_kill_9_ends_workers_that_never_had_a_task(tmp_path):
+    code = """
+import sys, time
+from subswarm.study import read_study, runner
+from subswarm.study.backends.joblib import local_outcomes
+
+study = read_study(sys.argv[1])
+tasks = [runner.task_for(study, run) for run in study.plan()[:2]]
+list(local_outcomes(tasks, 4))  # two workers more than there are tasks
+print("idle", flush=True)
+time.sleep(600)
+"""
+    file = tmp_path / "short.toml"
+    file.write_text(MANY_SHORT_RUNS)
+    process = in_a_process("-c", code, str(file), stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"idle\n"
+    started = workers_of(process)
+    assert sum(map(is_a_worker, started)) == 4
+    process.kill()
+    process.wait()
+    process.stdout.close()  # and not communicate(): the workers have inherited the other end
+    assert not still_alive(started)
 
 
 def wait_for_runs(store, count, process, seconds=240):
@@ -284,14 +365,14 @@ def test_a_failed_run_is_recorded_with_its_error_and_retried_on_request(tmp_path
         assert len(store.done()) == 4
 
 
-def test_the_memory_of_one_run_does_not_speed_up_the_next(tmp_path):
+def test_the_memo_of_one_run_is_not_used_by_the_next(tmp_path):
     run_study(a_study(runs=3, evaluations=30), tmp_path / "a.db")
     with Store.reading(tmp_path / "a.db") as store:
         counts = [row.content.computed for row in store.rows() if row.planned.algorithm == "random"]
     assert min(counts) > 20
 
 
-def test_held_out_rows_have_no_part_in_the_search_or_in_imputation(uci):
+def test_outer_test_rows_do_not_influence_the_search_or_imputation(uci):
     uci("arrhythmia")
     spec = ProblemSpec(Source("arrhythmia"), "nb", "sound", folds=2, outer=(1, 3), seed=0, data_dir=None)
     problem = build_problem(spec)
@@ -306,7 +387,7 @@ def test_held_out_rows_have_no_part_in_the_search_or_in_imputation(uci):
     assert len(problem.train[1]) + len(problem.test[1]) == 452
 
 
-def test_noise_looks_good_inside_and_is_a_coin_toss_on_rows_held_out(tmp_path):
+def test_on_noise_the_inner_error_is_low_and_the_nested_error_is_one_half(tmp_path):
     rng = np.random.default_rng(5)
     table = np.column_stack([np.arange(80) % 2, rng.normal(size=(80, 40))])
     header = ",".join(["y", *(f"x{j}" for j in range(40))])
@@ -328,7 +409,7 @@ def test_too_few_rows_for_ten_inner_folds_get_as_many_as_the_largest_class_allow
     assert len(build_problem(spec).objective.folds) == 8
 
 
-def test_every_repetition_of_the_outer_folds_holds_out_every_row_once_in_another_order():
+def test_every_outer_repeat_leaves_out_every_row_once_in_another_order():
     def held_out(fold):
         spec = ProblemSpec(Source("wine"), "nb", "sound", folds=2, outer=(fold, 3), seed=0, data_dir=None)
         return build_problem(spec).test
@@ -341,14 +422,15 @@ def test_every_repetition_of_the_outer_folds_holds_out_every_row_once_in_another
     assert {row.tobytes() for row in folds[0][0]} != {row.tobytes() for row in folds[3][0]}
 
 
-def test_models_with_chance_in_them_are_seeded():
-    from subswarm.models import make_model
+def test_random_models_are_seeded():
+    from subswarm._models import make_model
+    from subswarm._seeding import set_random_states
 
-    assert seeded(make_model("forest"), 7).random_state == 7
-    assert seeded(make_model("svm"), 7).get_params()["svc__random_state"] == 7
+    assert set_random_states(make_model("forest"), 7).random_state == 7
+    assert set_random_states(make_model("svm"), 7).get_params()["svc__random_state"] == 7
 
 
-def test_progress_is_told_before_the_first_run_and_after_each(tmp_path):
+def test_progress_is_reported_before_the_first_run_and_after_each(tmp_path):
     seen = []
     run_study(a_study(), tmp_path / "a.db", progress=seen.append)
     assert [each.done for each in seen] == [0, 1, 2, 3, 4]
@@ -357,7 +439,7 @@ def test_progress_is_told_before_the_first_run_and_after_each(tmp_path):
     assert seen[-1].seconds_left == 0
 
 
-def test_a_study_may_score_on_repeated_folds(tmp_path):
+def test_a_study_can_score_on_repeated_folds(tmp_path):
     study = a_study(repeats=3, evaluations=20)
     run_study(study, tmp_path / "repeated.db")
     with Store.reading(tmp_path / "repeated.db") as store:
@@ -365,11 +447,11 @@ def test_a_study_may_score_on_repeated_folds(tmp_path):
         rows = store.rows()
     assert all(len(row.content.fold_losses) == 6 for row in rows)
     assert all(18 <= row.content.evaluations <= 20 for row in rows)
-    with pytest.raises(StoreError, match="repeats 3 there and 1 here"):
+    with pytest.raises(StoreError, match="repeats is 3 there and 1 here"):
         run_study(a_study(evaluations=20), tmp_path / "repeated.db")
 
 
-def test_the_first_partition_of_a_repeated_study_is_the_only_one_of_a_plain_study():
+def test_the_first_repeat_has_the_folds_of_a_study_without_repeats():
     spec = ProblemSpec(Source("wine"), "nb", "sound", 5, None, 0, None)
     plain, repeated = build_problem(spec).objective, build_problem(replace(spec, repeats=2)).objective
     assert (plain.n_partitions, repeated.n_partitions) == (1, 2)

@@ -1,4 +1,4 @@
-"""The store: one writer, readers at any time, and a clear sentence for everything that can be wrong with a file."""
+"""The store: one writer, readers at any time, and a clear error for everything that can be wrong with a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from subswarm.core.errors import StoreError
+from subswarm.errors import StoreError
 from subswarm.study import Contender, Source, Store, Study
 from subswarm.study.records import Failure, Outcome, ProblemFacts, RunContent, RunTiming
 from subswarm.study.status import read_status
@@ -89,7 +89,7 @@ def test_the_digest_is_of_content_and_not_of_time_machine_or_order(tmp_path):
     assert digest("d.db", other) != first
 
 
-def test_a_failure_is_kept_until_the_run_succeeds(filled):
+def test_a_failure_is_stored_until_the_run_succeeds(filled):
     last = STUDY.plan()[3]
     with Store.writing(filled) as store:
         store.record(Outcome(last, failure=Failure("ValueError: no", "trace")))
@@ -99,7 +99,7 @@ def test_a_failure_is_kept_until_the_run_succeeds(filled):
         assert store.failures() == {}
 
 
-def test_status_counts_runs_and_reckons_the_time_left(filled):
+def test_status_counts_runs_and_estimates_the_time_left(filled):
     status = read_status(filled)
     assert (status.done, status.planned) == (3, 4)
     assert status.seconds_left == pytest.approx(0.3)
@@ -108,7 +108,7 @@ def test_status_counts_runs_and_reckons_the_time_left(filled):
     assert "time left: about 0 s" in text
     with Store.writing(filled) as store:
         store.record(Outcome(STUDY.plan()[3], failure=Failure("ValueError: no", "trace")))
-    assert "failed 1 times: ValueError: no" in read_status(filled).as_text()
+    assert "failed 1 time: ValueError: no" in read_status(filled).as_text()
 
 
 def test_readers_read_while_another_process_writes(filled):
@@ -119,7 +119,7 @@ def test_readers_read_while_another_process_writes(filled):
         assert read_status(filled).done == 4
 
 
-def test_a_second_writer_is_refused_with_a_sentence_that_says_who_is_first(filled):
+def test_the_error_of_a_second_writer_names_the_first(filled):
     with Store.writing(filled):
         process = in_a_process(
             "import sys; from subswarm.study import Store\n"
@@ -132,7 +132,7 @@ def test_a_second_writer_is_refused_with_a_sentence_that_says_who_is_first(fille
     assert f"number {os.getpid()}" in said
 
 
-def test_a_second_writer_may_wait(filled):
+def test_a_second_writer_can_wait(filled):
     process = in_a_process(
         "import sys; from subswarm.study import Store\n"
         "with Store.writing(sys.argv[1], wait=True) as store: print(len(store.done()))",
@@ -147,7 +147,7 @@ def test_a_second_writer_may_wait(filled):
     assert runs_in(filled) == 4
 
 
-def test_the_lock_dies_with_its_process(filled):
+def test_the_lock_ends_with_its_process(filled):
     process = in_a_process(
         "import sys, time; from subswarm.study import Store\n"
         "with Store.writing(sys.argv[1]):\n    print('in', flush=True)\n    time.sleep(60)",
@@ -166,11 +166,11 @@ def test_the_lock_dies_with_its_process(filled):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"evaluations": 6}, "evaluations 5 there and 6 here"),
-        ({"folds": 3}, "folds 2 there and 3 here"),
-        ({"seed": 1}, "seed 0 there and 1 here"),
-        ({"protocol": "published"}, "protocol 'sound' there and 'published' here"),
-        ({"algorithms": (Contender("random", "random", {"batch": 5}),)}, "knows 'random' with the settings {}"),
+        ({"evaluations": 6}, "evaluations is 5 there and 6 here"),
+        ({"folds": 3}, "folds is 2 there and 3 here"),
+        ({"seed": 1}, "seed is 0 there and 1 here"),
+        ({"protocol": "published"}, "protocol is 'sound' there and 'published' here"),
+        ({"algorithms": (Contender("random", "random", {"batch": 5}),)}, "has 'random' with the settings {}"),
     ],
 )
 def test_a_study_whose_runs_would_not_be_comparable_is_refused(filled, change, said):
@@ -178,31 +178,31 @@ def test_a_study_whose_runs_would_not_be_comparable_is_refused(filled, change, s
         store.adopt(replace(STUDY, **change))
 
 
-def test_outer_folds_may_be_added_later_and_not_changed(filled):
+def test_outer_folds_can_be_added_later_but_not_changed(filled):
     with Store.writing(filled) as store:
         store.adopt(replace(STUDY, outer=3))
         store.adopt(STUDY)
         assert store.info().outer == 3
-        with pytest.raises(StoreError, match="outer folds 3 there and 4 here"):
+        with pytest.raises(StoreError, match="outer is 3 there and 4 here"):
             store.adopt(replace(STUDY, outer=4))
 
 
-def test_repetitions_of_the_outer_folds_may_be_added_later_and_none_is_lost(filled):
+def test_outer_repeats_can_be_added_later_and_none_is_lost(filled):
     with Store.writing(filled) as store:
         store.adopt(replace(STUDY, outer=3))
         before = {run.key for run in store.planned()}
         store.adopt(replace(STUDY, outer=3, outer_repeats=4))
         info = store.info()
-        assert (info.outer, info.outer_repeats, info.folds_at_a_time) == (12, 4, 3)
+        assert (info.outer, info.outer_repeats, info.folds_per_outer_repeat) == (12, 4, 3)
         assert before < {run.key for run in store.planned()}
         store.adopt(replace(STUDY, outer=3, outer_repeats=2))
         assert store.info().outer_repeats == 4
-        with pytest.raises(StoreError, match="outer folds 3 there and 4 here"):
+        with pytest.raises(StoreError, match="outer is 3 there and 4 here"):
             store.adopt(replace(STUDY, outer=4, outer_repeats=4))
 
 
 def test_data_that_changed_between_two_calls_are_noticed(filled):
-    with Store.writing(filled) as store, pytest.raises(StoreError, match="rows or folds of 'wine' are not those"):
+    with Store.writing(filled) as store, pytest.raises(StoreError, match="rows or folds of 'wine' differ from those"):
         store.record(replace(outcomes()[3], problem=replace(FACTS, data_digest="other")))
     assert runs_in(filled) == 3
 
@@ -218,31 +218,31 @@ def test_a_store_of_a_newer_schema_is_refused(filled):
     with sqlite3.connect(filled) as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
-    opened_both_ways(filled, "has schema 99 and this release reads schema 1; update subswarm")
+    opened_both_ways(filled, "has schema 99, but this version of subswarm reads schema 2; update subswarm")
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_a_truncated_store_is_refused(filled, share):
     size = filled.stat().st_size
     os.truncate(filled, int(size * share) // 4096 * 4096 or 100)
-    opened_both_ways(filled, "damaged or cut short|not a study's store")
+    opened_both_ways(filled, "damaged or truncated|not the store of a study")
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
+def test_a_file_that_is_not_a_database_is_refused_and_not_changed(tmp_path):
     file = tmp_path / "notes.db"
     file.write_text("my notes, which are long enough to be no header of a database at all\n" * 50)
     before = file.read_bytes()
-    opened_both_ways(file, "is not a study's store; name another file")
+    opened_both_ways(file, "is not the store of a study; name another file")
     assert file.read_bytes() == before
 
 
-def test_another_programs_database_is_refused_and_left_alone(tmp_path):
+def test_the_database_of_another_program_is_refused_and_not_changed(tmp_path):
     file = tmp_path / "other.db"
     with sqlite3.connect(file) as connection:
         connection.execute("CREATE TABLE plan (a)")
     connection.close()
     before = file.read_bytes()
-    opened_both_ways(file, "is a database, but no study's store")
+    opened_both_ways(file, "is a database, but not the store of a study")
     assert file.read_bytes() == before
 
 
@@ -250,13 +250,21 @@ def test_an_absent_store_and_an_absent_folder_are_named(tmp_path):
     with pytest.raises(StoreError, match="there is no store"), Store.reading(tmp_path / "absent.db"):
         pass
     with (
-        pytest.raises(StoreError, match=r"the folder .*absent does not exist"),
+        pytest.raises(StoreError, match=r"the folder '.*absent' does not exist"),
         Store.writing(tmp_path / "absent/a.db"),
     ):
         pass
 
 
-def test_a_store_without_a_study_says_so(tmp_path):
+@pytest.mark.parametrize("name", ["a\0b.db", "n" * 5000, "n" * 300 + "/a.db"], ids=["NUL", "long name", "long folder"])
+def test_a_path_that_no_file_can_have_is_refused(tmp_path, name):
+    with pytest.raises(StoreError, match="there is no store"), Store.reading(tmp_path / name):
+        pass
+    with pytest.raises(StoreError), Store.writing(tmp_path / name):
+        pass
+
+
+def test_a_store_without_a_study_is_a_clear_error(tmp_path):
     with Store.writing(tmp_path / "a.db") as store, pytest.raises(StoreError, match="no study has been run"):
         store.info()
 
@@ -293,7 +301,7 @@ def test_a_read_only_folder_is_a_clear_error_for_writers_and_none_for_readers(re
     assert as_somebody_without_rights(reading, read_only / "a.db").strip() == "3"
 
 
-def test_a_full_disk_is_a_clear_error_and_what_was_finished_is_kept(tmp_path):
+def test_a_full_disk_is_a_clear_error_and_finished_runs_are_kept(tmp_path):
     code = """
 import resource, sys
 from subswarm.study import Store
@@ -312,7 +320,7 @@ with Store.writing(sys.argv[1]) as store:
     process = in_a_process(code, tmp_path / "a.db", ROOT / "tests", stdout=subprocess.PIPE)
     said, _ = process.communicate(timeout=240)
     assert "the disk is full, or" in said
-    assert "what was finished is kept" in said
+    assert "Finished runs are kept" in said
     with Store.reading(tmp_path / "a.db") as store:
         done = len(store.done())
     assert 0 < done < 1000
@@ -320,3 +328,131 @@ with Store.writing(sys.argv[1]) as store:
         for outcome in outcomes(replace(STUDY, runs=1000)):
             store.record(outcome)
         assert len(store.done()) == 1000
+
+
+SLOW_WRITER = """
+import sys
+from subswarm.study import Store
+sys.path.insert(0, sys.argv[2])
+from test_study_store import outcomes
+with Store.writing(sys.argv[1]) as store:
+    print("in", flush=True)
+    sys.stdin.readline()
+    store.record(outcomes()[3])
+    print("recorded", flush=True)
+"""
+
+SECOND_WRITER = """
+import sys
+from subswarm.study import Store
+try:
+    with Store.writing(sys.argv[1]):
+        print("in")
+except OSError as error:
+    print(error)
+"""
+
+
+def a_writer(path):
+    """Another process that has the store open, and records a run when it is told to."""
+    process = in_a_process(
+        SLOW_WRITER, path, ROOT / "tests", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout.readline() == "in\n"
+    return process
+
+
+def delete(path):
+    path.unlink()
+
+
+def move_away(path):
+    path.rename(path.with_name("moved.db"))
+
+
+def replace_by_a_copy(path):
+    shutil.copy(path, path.with_name("copy.db"))
+    os.replace(path.with_name("copy.db"), path)
+
+
+@pytest.mark.parametrize("what", [delete, move_away, replace_by_a_copy])
+def test_the_next_commit_notices_that_the_store_was_removed_or_replaced(filled, what):
+    process = a_writer(filled)
+    what(filled)
+    said, error = process.communicate("go on\n", timeout=240)
+    assert process.returncode != 0
+    assert "recorded" not in said
+    assert "StoreError" in error
+    assert "was deleted, moved or replaced while the study was running" in error
+
+
+def test_a_study_whose_store_is_deleted_ends_with_an_error_and_exit_status_2(tmp_path):
+    file, path = tmp_path / "s.toml", tmp_path / "a.db"
+    file.write_text('datasets = ["wine"]\nmodels = ["nb"]\nalgorithms = ["random"]\nruns = 2000\nevaluations = 500\n')
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = ["-m", "subswarm", "study", "run", str(file), "--store", str(path), "--jobs", "1", "--quiet"]
+    process = subprocess.Popen([sys.executable, *command], env=environment, text=True, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 240
+    while not path.exists() or not has_runs(path):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    path.unlink()
+    _, said = process.communicate(timeout=240)
+    assert process.returncode == 2
+    assert said.startswith("error: ")
+    assert "was deleted, moved or replaced" in said
+    assert "Traceback" not in said
+
+
+def has_runs(path):
+    try:
+        return runs_in(path) > 0
+    except StoreError:
+        return False  # it is being made
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="other systems do not say when a process began")
+def test_deleting_the_lock_file_lets_no_second_writer_in(filled):
+    first = a_writer(filled)
+    Path(f"{filled}-lock").unlink()
+    second = in_a_process(SECOND_WRITER, filled, stdout=subprocess.PIPE)
+    said, _ = second.communicate(timeout=240)
+    assert f"is being written by another process (number {first.pid}" in said
+    assert first.communicate("go on\n", timeout=240)[0] == "recorded\n"
+    assert runs_in(filled) == 4
+
+
+def test_deleting_the_lock_file_lets_no_second_writer_of_the_same_process_in(filled):
+    with Store.writing(filled) as store:
+        Path(f"{filled}-lock").unlink()
+        with pytest.raises(StoreError, match="another process"), Store.writing(filled):
+            pass
+        store.record(outcomes()[3])
+    with Store.writing(filled) as store:
+        assert len(store.done()) == 4
+
+
+def test_a_writer_that_was_displaced_cannot_write_any_more(filled):
+    """Also where the system does not say which processes live, no two writers mix their runs."""
+    first = a_writer(filled)
+    Path(f"{filled}-lock").unlink()
+    with sqlite3.connect(filled) as connection:
+        connection.execute("UPDATE writer SET process = ''")
+    connection.close()
+    with Store.writing(filled) as second:
+        _, error = first.communicate("go on\n", timeout=240)
+        assert first.returncode != 0
+        assert f"another process (number {os.getpid()}" in error
+        second.record(outcomes()[3])
+    assert runs_in(filled) == 4
+
+
+def test_a_killed_writer_that_is_a_zombie_does_not_block_the_store(filled):
+    process = a_writer(filled)
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # ended, and still in the table of processes
+    with Store.writing(filled) as store:
+        store.record(outcomes()[3])
+    process.communicate()
+    assert runs_in(filled) == 4

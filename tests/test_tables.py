@@ -1,4 +1,4 @@
-"""Tables and claims. The paper's own figures, put in as if they were our runs, must give the paper's conclusions."""
+"""Tables and claims. With the paper's numbers as if they were our runs, the paper's conclusions must follow."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import io
 import numpy as np
 import pytest
 
-from subswarm.analysis.claims import CLAIMS, judge
-from subswarm.analysis.grid import Grid, render
-from subswarm.analysis.judgements import FAILS, HOLDS, PARTLY, UNTESTABLE
-from subswarm.analysis.results import Results, read_results
-from subswarm.analysis.tables import TABLES, make_tables, study_tables
-from subswarm.core.errors import SettingError, StoreError
 from subswarm.datasets import names
+from subswarm.errors import SettingError, StoreError
 from subswarm.study import Contender, Source, Store, Study, run_study
-from subswarm.study.paper import PAPER_ALGORITHMS
+from subswarm.study.analysis.results import Results, read_results
+from subswarm.study.analysis.text_table import Grid, render
+from subswarm.study.paper.claim_checks import FAILS, HOLDS, PARTLY, UNTESTABLE
+from subswarm.study.paper.claims import CLAIMS, check_claim
+from subswarm.study.paper.printed_tables import paper_tables
+from subswarm.study.paper.settings import PAPER_ALGORITHMS
 from subswarm.study.plan import PlannedRun
-from subswarm.study.published import paper_tables
 from subswarm.study.records import ProblemFacts, Row, RunContent, RunTiming
 from subswarm.study.store import StudyInfo
+from subswarm.study.tables import TABLES, make_tables, study_tables
 
 RUNS = 40
 MODELS = {"normal-cdf-nb": "nb", "knn-raw": "knn"}
@@ -99,9 +99,9 @@ def paper_as_ours():
         ("better than ACO", "normal-cdf-nb", "of 16"),
     ],
 )
-def test_the_papers_figures_bear_out_the_papers_claims(paper_as_ours, name, model, figure):
+def test_the_papers_numbers_support_the_papers_claims(paper_as_ours, name, model, figure):
     claim = next(claim for claim in CLAIMS if claim.name == name)
-    found = judge(claim, paper_as_ours, model)
+    found = check_claim(claim, paper_as_ours, model)
     assert found.verdict == HOLDS
     assert figure in found.figure
 
@@ -110,12 +110,12 @@ def test_every_claim_gets_a_verdict_with_each_classifier_it_is_about(paper_as_ou
     for model, kind in MODELS.items():
         for claim in CLAIMS:
             if kind in claim.paper:
-                assert judge(claim, paper_as_ours, model).verdict in (HOLDS, PARTLY, FAILS)
+                assert check_claim(claim, paper_as_ours, model).verdict in (HOLDS, PARTLY, FAILS)
 
 
 def test_a_claim_about_algorithms_that_did_not_run_cannot_be_tested(small):
     results = read_results(small)
-    found = judge(CLAIMS[0], results, "nb")
+    found = check_claim(CLAIMS[0], results, "nb")
     assert found.verdict == UNTESTABLE
     assert "ga" in found.figure
 
@@ -144,7 +144,7 @@ def test_the_tests_table_counts_verdicts_as_the_paper_does(paper_as_ours):
     assert rows["lsvt", "verdict"][0] == rows["lsvt", "paper"][0] == "+"
 
 
-def test_friedman_tells_the_first_from_the_last(paper_as_ours):
+def test_friedmans_test_separates_the_first_from_the_last(paper_as_ours):
     grid = make_tables(paper_as_ours, "friedman")[0]
     assert grid.rows[0][0] == "2d-upso"
     assert grid.rows[0][3] == "no"
@@ -186,26 +186,26 @@ def test_every_table_prints_in_every_format(small, what, form):
         assert len({line.replace(r"\|", "").count("|") for line in lines}) == 1
 
 
-def test_held_out_error_stands_beside_the_inner_one_and_all_features(small):
+def test_the_nested_table_has_inner_and_nested_errors_and_those_of_all_features(small):
     rows = {row[:2]: row[2:] for row in make_tables(read_results(small), "heldout")[0].rows}
     for dataset in ("wine", "wdbc"):
-        inner, held_out, gain = (rows[dataset, measure] for measure in ("inner", "held out", "gain"))
-        assert float(inner[1]) <= float(held_out[1]) + 0.05
-        assert float(gain[1]) == pytest.approx(float(held_out[-1]) - float(held_out[1]), abs=2e-4)
+        inner, nested, gain = (rows[dataset, measure] for measure in ("inner", "nested", "gain"))
+        assert float(inner[1]) <= float(nested[1]) + 0.05
+        assert float(gain[1]) == pytest.approx(float(nested[-1]) - float(nested[1]), abs=2e-4)
 
 
-def test_without_an_outer_cross_validation_the_held_out_table_says_how_to_get_one(paper_as_ours):
+def test_without_outer_folds_the_nested_table_says_how_to_get_them(paper_as_ours):
     with pytest.raises(SettingError, match="--outer 5"):
         make_tables(paper_as_ours, "heldout")
 
 
-def test_stability_is_given_over_runs_and_over_folds(small):
+def test_stability_is_over_runs_and_over_outer_folds(small):
     rows = make_tables(read_results(small), "stability")[0].rows
     assert [row[:2] for row in rows[:2]] == [("wine", "runs"), ("wine", "runs and folds")]
     assert "[" in rows[0][2]
 
 
-def test_what_is_missing_is_said_and_not_made_up(tmp_path, small):
+def test_missing_runs_are_counted_and_shown_as_absent(tmp_path, small):
     study = Study(
         name="part",
         datasets=(Source("wine"),),
@@ -240,3 +240,56 @@ def test_latex_is_escaped():
     assert r"50 \% \& more" in said
     assert r"a\_b" in said
     assert "$<$" in said
+
+
+NASTY = [
+    *("=1+1", '=HYPERLINK("http://x","y")', "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1"),
+    *("\uff1d1+1", "-", "+", "=", "-0.5", "+1e-3", "-inf", "1_000", "-1_0", "", "wine", "a,b", 'a"b', "a;=1", "'x"),
+]
+
+
+def test_no_cell_of_a_csv_file_is_a_formula_and_numbers_stay_numbers():
+    said = render([Grid(name, (name, "value"), ((name, "-0.25"),)) for name in NASTY], "csv")
+    rows = list(csv.reader(io.StringIO(said)))
+    assert {len(row) for row in rows} == {3}
+    assert len(rows) == 2 * len(NASTY)
+    for row in rows:
+        for cell in row:
+            is_safe = cell[:1] not in tuple("=+-@\t\r\n\uff1d") or cell in ("=", "+", "-")
+            assert is_safe or np.isfinite(float(cell)) or cell == "-inf"
+    assert {row[2] for row in rows[1::2]} == {"-0.25"}
+    read = {row[1] for row in rows}
+    assert {"-0.5", "+1e-3", "-inf", "wine", "a,b", 'a"b', "'=1+1", "'-2+3", "'@SUM(A1)", "'-1_0", "+", "="} <= read
+
+
+def test_every_number_of_every_table_is_read_back_from_csv(small):
+    for what in TABLES:
+        grids = make_tables(read_results(small), what)
+        printed = [cell for grid in grids for row in grid.rows for cell in row]
+        rows = [row for row in csv.reader(io.StringIO(render(grids, "csv"))) if row[0] != "table"]
+        read = [cell for row in rows for cell in row[1:]]
+        assert [cell.removeprefix("'") for cell in read] == printed
+        assert not [cell for cell in read if cell.startswith("'") and cell[1:].replace(".", "").lstrip("-").isdigit()]
+
+
+def test_markdown_shows_names_unchanged():
+    nasty = "<script>alert(1)</script> & a|b \\| c\nd"
+    said = render([Grid(nasty, (nasty, "x"), ((nasty, "1"),), (nasty,))], "markdown")
+    shown = r"&lt;script&gt;alert(1)&lt;/script&gt; &amp; a\|b \\\| c d"
+    assert said == f"### {shown}\n\n| {shown} | x |\n|---|---|\n| {shown} | 1 |\n\n{shown}\n"
+
+
+def test_a_label_from_a_study_file_is_escaped_in_every_table(tmp_path):
+    from subswarm.study import read_study
+
+    file = tmp_path / "nasty.toml"
+    file.write_text(
+        'datasets = ["wine"]\nmodels = ["nb"]\nruns = 2\nevaluations = 10\nfolds = 2\n'
+        "algorithms = ['random', { label = '=1+1|<b>x</b>', algorithm = '2d-upso', particles = 3 }]\n"
+    )
+    run_study(read_study(file), tmp_path / "nasty.db")
+    for what in ("error", "cardinality", "time"):
+        assert "'=1+1|<b>x</b>" in next(csv.reader(io.StringIO(study_tables(tmp_path / "nasty.db", what, "csv"))))
+        said = study_tables(tmp_path / "nasty.db", what, "markdown")
+        assert r"=1+1\|&lt;b&gt;x&lt;/b&gt;" in said
+        assert "<b>" not in said

@@ -1,11 +1,11 @@
-"""Work spread over threads is done once, wholly, and its errors arrive."""
+"""Work on threads is done completely and once, and its errors are raised."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from subswarm.evaluation.threads import spread
+from subswarm.engines.threads import spread
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

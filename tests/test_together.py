@@ -8,7 +8,7 @@ from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
 
 from subswarm import Budget, make_objective, search, search_together
-from subswarm.core.errors import SettingError
+from subswarm.errors import SettingError
 
 ALGORITHMS = ["2d-upso", "ga", "aco", "bpso", "2d-upso", "sfs"]
 SEEDS = [1, 2, 3, 4, 5, 6]

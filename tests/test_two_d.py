@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from subswarm.algorithms import Pull, Search, TwoD, TwoDCLPSO, TwoDGPSO, TwoDLPSO, TwoDUPSO
-from subswarm.algorithms.comprehensive import comprehensive_teachers, learning_probability
-from subswarm.algorithms.neighborhood import ring_best
-from subswarm.core.errors import SettingError
+from subswarm._search.ask_tell import Search
+from subswarm.algorithms import Pull, TwoD, TwoDCLPSO, TwoDGPSO, TwoDLPSO, TwoDUPSO
+from subswarm.algorithms.two_d.exemplars import comprehensive_teachers, learning_probability, ring_best
+from subswarm.errors import SettingError
 
 FOUR = [TwoDGPSO, TwoDLPSO, TwoDCLPSO, TwoDUPSO]
 
@@ -128,7 +128,7 @@ def test_consecutive_stagnation_returns_to_zero_at_an_improvement():
     assert counts == [0, 1, 2, 0, 1]
 
 
-def test_a_stagnant_velocity_is_drawn_anew_before_the_update():
+def test_a_stagnant_velocity_is_drawn_again_before_the_update():
     algorithm = Unpulled(particles=1, refresh_gap=1, inertia=1.0)
     rng = np.random.default_rng(0)
     swarm = algorithm.step(algorithm.begin(6, rng), np.array([0.5]), 0.0, rng)
@@ -138,7 +138,7 @@ def test_a_stagnant_velocity_is_drawn_anew_before_the_update():
     assert swarm.stagnation.tolist() == [0]
 
 
-def test_without_a_refresh_gap_no_velocity_is_ever_drawn_anew():
+def test_without_a_refresh_gap_no_velocity_is_drawn_again():
     algorithm = Unpulled(particles=1, refresh_gap=None, inertia=1.0)
     rng = np.random.default_rng(0)
     swarm = replace(algorithm.begin(6, rng), velocity=np.full((1, 2, 6), 100.0))

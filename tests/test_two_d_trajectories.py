@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from subswarm.algorithms import Search, get_algorithm, learning, learning_numpy
+from subswarm._search.ask_tell import Search
+from subswarm.algorithms import get_algorithm
+from subswarm.algorithms.two_d import learning
+from subswarm.algorithms.two_d import numpy as learning_numpy
 from trajectories import digest_of
 
 TRAJECTORIES = [
@@ -32,8 +35,8 @@ TRAJECTORIES = [
 def rules(request, monkeypatch):
     module = learning_numpy
     if request.param == "compiled":
-        module = pytest.importorskip("subswarm.algorithms.learning_kernel")
-    monkeypatch.setattr(learning, "_rules", lambda: module)
+        module = pytest.importorskip("subswarm.algorithms.two_d.numba")
+    monkeypatch.setattr(learning, "_kernels", lambda: module)
 
 
 @pytest.mark.usefixtures("rules")

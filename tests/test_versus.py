@@ -1,4 +1,4 @@
-"""Whether a champion wins: the figures are scipy's, and what cannot be compared is refused."""
+"""Comparisons of a champion: p-values are those of SciPy, and stores that cannot be compared are refused."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from subswarm.analysis.contest import ALL_FEATURES, WHAT, contests, paired
-from subswarm.analysis.statistics import holm, mean_ranks, resampled_means, signed_rank_gain
-from subswarm.analysis.together import read_together
-from subswarm.analysis.versus import study_versus, versus_tables
-from subswarm.core.errors import SettingError, StoreError
+from subswarm.errors import SettingError, StoreError
 from subswarm.study import Contender, Source, Store, Study
+from subswarm.study.analysis.combined import read_combined
+from subswarm.study.analysis.compare import ALL_FEATURES, WHAT, compare_algorithms, pair_errors
+from subswarm.study.analysis.compare_tables import study_versus, versus_tables
+from subswarm.study.analysis.ranks import mean_ranks
+from subswarm.study.analysis.statistics import holm, resampled_means, signed_rank_gain
 from subswarm.study.records import Outcome, ProblemFacts, RunContent, RunTiming
 
 TIMING = RunTiming(0.1, 0.2, "estimator", "a machine", {"numpy": "1"})
@@ -94,20 +95,20 @@ def table(grids, title):
 
 @pytest.mark.parametrize("what", WHAT)
 def test_p_is_scipys_wilcoxon_with_holms_correction_over_the_data_sets(base, what):
-    contest = contests(read_together([base]), "champion", "2d-upso", what)[0]
+    comparison = compare_algorithms(read_combined([base]), "champion", "2d-upso", what)[0]
     raw = [stats.wilcoxon(losses(name, "champion", what), losses(name, "2d-upso", what)).pvalue for name in DATASETS]
-    found = contest.versus("2d-upso")
+    found = comparison.versus("2d-upso")
     assert [verdict.p for verdict in found] == pytest.approx(holm(raw).tolist())
     assert [verdict.sign for verdict in found] == ["+", "=", "−"]
 
 
-def test_two_models_are_also_summed_up_together(tmp_path):
+def test_two_models_are_also_compared_together(tmp_path):
     """A data set with a model is a problem; the summary of all is over all of them."""
     both = write(tmp_path / "both.db", replace(BASE, models=("nb", "knn")))
-    grids = versus_tables(read_together([both]), "champion", "2d-upso", "error")
+    grids = versus_tables(read_combined([both]), "champion", "2d-upso", "error")
     assert [grid.title.rsplit(", ", 1)[1] for grid in grids] == 3 * ["nb"] + 3 * ["knn"] + 2 * ["nb and knn"]
     one, other, together = (
-        {row[0]: row[1] for row in grid.rows} for grid in grids if grid.title.startswith("Does it win?")
+        {row[0]: row[1] for row in grid.rows} for grid in grids if grid.title.startswith("Criteria")
     )
     assert together["problems significantly worse than the best rival"] == "2 of 6 (sonar with nb, sonar with knn)"
     name = "error of champion / 2d-upso, mean of the ratios"
@@ -119,7 +120,7 @@ def test_two_models_are_also_summed_up_together(tmp_path):
 
 
 def test_each_data_set_has_means_sizes_the_best_rival_and_numbers_of_runs(base):
-    rows = table(versus_tables(read_together([base]), "champion", "2d-upso", "error"), "champion against")
+    rows = table(versus_tables(read_combined([base]), "champion", "2d-upso", "error"), "champion against")
     assert rows["wine"]["champion"] == f"{losses('wine', 'champion').mean():.4f} / 3.5"
     assert rows["wine"]["2d-upso"] == f"{losses('wine', '2d-upso').mean():.4f} / 4.5"
     assert rows["sonar"]["best rival"] == "2d-upso"
@@ -128,34 +129,34 @@ def test_each_data_set_has_means_sizes_the_best_rival_and_numbers_of_runs(base):
     assert rows["sonar"]["runs"] == "12 / 12 / 12"
 
 
-def test_the_ranks_average_ties_and_the_answers_count(base):
-    grids = versus_tables(read_together([base]), "champion", "2d-upso", "error")
+def test_ranks_average_ties_and_criteria_count_data_sets(base):
+    grids = versus_tables(read_combined([base]), "champion", "2d-upso", "error")
     means = [[losses(name, label).mean() for label in ("champion", "2d-upso", "ga")] for name in DATASETS]
     ranks = {row[0]: row[1] for row in grids[1].rows}
     assert ranks == {
         label: f"{rank:.2f}" for label, rank in zip(("champion", "2d-upso", "ga"), mean_ranks(means), strict=True)
     }
     assert [float(row[1]) for row in grids[1].rows] == sorted(map(float, ranks.values()))
-    assert "average rank" in grids[1].notes[0]
-    answers = table(grids, "Does it win?")
-    better = answers["data sets significantly better / worse than 2d-upso"]
-    assert (better["found"], better["wanted"], better["holds"]) == ("1 / 1 of 3", "better on at least 3", "no")
-    worse = answers["data sets significantly worse than the best rival"]
-    assert (worse["found"], worse["holds"]) == ("1 of 3 (sonar)", "no")
-    sizes = answers["mean size of champion and 2d-upso"]
-    assert (sizes["found"], sizes["holds"]) == ("3.50 and 4.50", "yes")
+    assert "get their mean rank" in grids[1].notes[0]
+    criteria = table(grids, "Criteria")
+    better = criteria["data sets significantly better / worse than 2d-upso"]
+    assert (better["result"], better["required"], better["met"]) == ("1 / 1 of 3", "better on at least 3", "no")
+    worse = criteria["data sets significantly worse than the best rival"]
+    assert (worse["result"], worse["met"]) == ("1 of 3 (sonar)", "no")
+    sizes = criteria["mean size of champion and 2d-upso"]
+    assert (sizes["result"], sizes["met"]) == ("3.50 and 4.50", "yes")
     seconds = TIMING.algorithm_seconds + TIMING.evaluation_seconds
-    assert answers["seconds of a search, champion and 2d-upso"]["found"] == f"{seconds:.3f} and {seconds:.3f}"
+    assert criteria["seconds per search, champion and 2d-upso"]["result"] == f"{seconds:.3f} and {seconds:.3f}"
     ours, theirs = np.array(means)[:, 0], np.array(means)[:, 1]
     name = "error of champion / 2d-upso"
     for means, found in (
-        ((ours / theirs).mean(), answers[f"{name}, mean of the ratios"]["found"]),
-        (ours.sum() / theirs.sum(), answers[f"{name}, ratio of the sums"]["found"]),
+        ((ours / theirs).mean(), criteria[f"{name}, mean of the ratios"]["result"]),
+        (ours.sum() / theirs.sum(), criteria[f"{name}, ratio of the sums"]["result"]),
     ):
         value, low, high = re.fullmatch(r"(\S+) \((\S+) to (\S+)\)", found).groups()
         assert value == f"{means:.4f}"
         assert float(low) < float(value) < float(high)
-    assert "drawn anew" in grids[2].notes[0]
+    assert "bootstrap interval" in grids[2].notes[0]
 
 
 def test_the_interval_of_the_ratio_covers_its_true_value_as_often_as_it_says():
@@ -170,74 +171,74 @@ def test_the_interval_of_the_ratio_covers_its_true_value_as_often_as_it_says():
 
 def test_a_ratio_from_a_single_pair_has_no_interval(tmp_path):
     path = write(tmp_path / "a.db", replace(BASE, runs=1))
-    grids = versus_tables(read_together([path]), "champion", "2d-upso", "error")
-    found = table(grids, "Does it win?")["error of champion / 2d-upso, ratio of the sums"]["found"]
+    grids = versus_tables(read_combined([path]), "champion", "2d-upso", "error")
+    found = table(grids, "Criteria")["error of champion / 2d-upso, ratio of the sums"]["result"]
     assert "(" not in found
     assert grids[2].notes == ()
 
 
-def test_held_out_all_features_are_one_more_label_and_the_inner_error_stands_beside(base):
-    grids = versus_tables(read_together([base]), "champion", "2d-upso", "held-out")
+def test_nested_tables_have_all_features_as_a_label_and_the_inner_error(base):
+    grids = versus_tables(read_combined([base]), "champion", "2d-upso", "held-out")
     row = table(grids, "champion against")["sonar"]
     ours = losses("sonar", "champion", "held-out")
     assert row["inner"] == f"{ours.mean() - 0.1:.4f}"
     assert row[ALL_FEATURES] == "0.4000 / 13.0"
     constant = np.full(12, (0.45 + 0.35) / 2)
-    contest = contests(read_together([base]), "champion", "2d-upso", "held-out")[0]
-    pairs = paired(contest.scores["sonar"]["champion"].errors, contest.scores["sonar"][ALL_FEATURES].errors)
+    comparison = compare_algorithms(read_combined([base]), "champion", "2d-upso", "held-out")[0]
+    pairs = pair_errors(comparison.scores["sonar"]["champion"].errors, comparison.scores["sonar"][ALL_FEATURES].errors)
     assert pairs[0] == pytest.approx(ours)
     assert pairs[1] == pytest.approx(constant)
     raw = [stats.wilcoxon(losses(name, "champion", "held-out"), constant).pvalue for name in DATASETS]
-    found = contest.versus(ALL_FEATURES)
+    found = comparison.versus(ALL_FEATURES)
     assert [verdict.p for verdict in found] == pytest.approx(holm(raw).tolist())
     assert ALL_FEATURES in [row[0] for row in grids[1].rows]
-    assert table(grids, "Does it win?")["data sets significantly worse than all features"]["wanted"] == "none"
+    assert table(grids, "Criteria")["data sets significantly worse than all features"]["required"] == "none"
 
 
-def test_the_inner_errors_are_asked_what_the_searches_on_all_rows_are(base):
-    grids = versus_tables(read_together([base]), "champion", "2d-upso", "inner")
-    row = table(grids, "champion against 2d-upso, error of the search without each outer fold")["sonar"]
+def test_inner_errors_of_nested_cross_validation_can_be_compared(base):
+    grids = versus_tables(read_combined([base]), "champion", "2d-upso", "inner")
+    row = table(grids, "champion against 2d-upso, inner error of nested cross-validation")["sonar"]
     assert row["champion"] == f"{losses('sonar', 'champion', 'inner').mean():.4f} / 3.5"
     assert ALL_FEATURES not in row
-    assert any("A run is a whole outer cross-validation" in note for note in grids[0].notes)
-    answers = table(grids, "Does it win?")
-    assert answers["data sets significantly worse than the best rival"]["wanted"] == "none"
-    assert answers["error of champion / 2d-upso, ratio of the sums"]["wanted"] == "–"
+    assert any("A run is one outer cross-validation" in note for note in grids[0].notes)
+    criteria = table(grids, "Criteria")
+    assert criteria["data sets significantly worse than the best rival"]["required"] == "none"
+    assert criteria["error of champion / 2d-upso, ratio of the sums"]["required"] == "–"
 
 
-def test_runs_without_every_outer_fold_do_not_count_held_out(tmp_path):
+def test_runs_without_every_outer_fold_do_not_count_in_nested_tables(tmp_path):
     path = write(tmp_path / "a.db", BASE, leave_out=lambda run: run.outer_fold == 1 and run.run >= 10)
-    contest = contests(read_together([path]), "champion", "2d-upso", "held-out")[0]
-    assert contest.scores["wine"]["champion"].runs == 10
+    comparison = compare_algorithms(read_combined([path]), "champion", "2d-upso", "held-out")[0]
+    assert comparison.scores["wine"]["champion"].runs == 10
 
 
 def test_a_repeated_outer_cross_validation_gives_a_pair_each_time(tmp_path):
     study = replace(BASE, runs=1, outer_repeats=3)
     path = write(tmp_path / "a.db", study, leave_out=lambda run: run.outer_fold == 4)
-    together = read_together([path])
-    contest = contests(together, "champion", "2d-upso", "held-out")[0]
-    errors = contest.scores["wine"]["champion"].errors
+    combined = read_combined([path])
+    comparison = compare_algorithms(combined, "champion", "2d-upso", "held-out")[0]
+    errors = comparison.scores["wine"]["champion"].errors
     assert list(errors) == [(0, 0), (0, 1)]  # the third has a result on one of its folds only
     rows = [run for run in study.plan() if (run.dataset, run.algorithm) == ("wine", "champion")]
     by_fold = [error(run) + 0.1 for run in rows if run.outer_fold is not None]
     assert list(errors.values()) == pytest.approx([np.mean(by_fold[:2]), np.mean(by_fold[2:4])])
-    assert set(contest.scores["wine"][ALL_FEATURES].errors) >= set(errors)
-    notes = versus_tables(together, "champion", "2d-upso", "held-out")[0].notes
-    assert any("2 outer folds, drawn 3 times" in note for note in notes)
+    assert set(comparison.scores["wine"][ALL_FEATURES].errors) >= set(errors)
+    notes = versus_tables(combined, "champion", "2d-upso", "held-out")[0].notes
+    assert any("2 outer folds, 3 outer repeats" in note for note in notes)
 
 
-def test_means_are_over_the_repetitions_that_every_label_has(tmp_path):
+def test_means_are_over_the_outer_repeats_that_every_label_has(tmp_path):
     study = replace(BASE, runs=1, outer_repeats=3)
     path = write(tmp_path / "a.db", study, leave_out=lambda run: run.algorithm == "ga" and run.outer_fold == 5)
-    scores = contests(read_together([path]), "champion", "2d-upso", "held-out")[0].scores["wine"]
+    scores = compare_algorithms(read_combined([path]), "champion", "2d-upso", "held-out")[0].scores["wine"]
     assert {tuple(score.errors) for score in scores.values()} == {((0, 0), (0, 1))}
 
 
 def test_a_single_run_is_compared_with_every_run_and_others_with_those_in_common():
     ours = {(run, None): run / 10 for run in range(3)}
-    assert [values.tolist() for values in paired(ours, {(5, None): 0.7})] == [[0.0, 0.1, 0.2], [0.7, 0.7, 0.7]]
-    assert [values.tolist() for values in paired({(5, None): 0.7}, ours)] == [[0.7, 0.7, 0.7], [0.0, 0.1, 0.2]]
-    assert [values.tolist() for values in paired(ours, {(1, None): 0.5, (2, None): 0.6, (9, None): 0.7})] == [
+    assert [values.tolist() for values in pair_errors(ours, {(5, None): 0.7})] == [[0.0, 0.1, 0.2], [0.7, 0.7, 0.7]]
+    assert [values.tolist() for values in pair_errors({(5, None): 0.7}, ours)] == [[0.7, 0.7, 0.7], [0.0, 0.1, 0.2]]
+    assert [values.tolist() for values in pair_errors(ours, {(1, None): 0.5, (2, None): 0.6, (9, None): 0.7})] == [
         [0.1, 0.2],
         [0.5, 0.6],
     ]
@@ -245,51 +246,51 @@ def test_a_single_run_is_compared_with_every_run_and_others_with_those_in_common
 
 def test_equal_runs_have_p_1_and_the_direction_is_that_of_the_ranks(tmp_path):
     path = write(tmp_path / "a.db", BASE, error=lambda run: 0.2 + run.run / 100)
-    contest = contests(read_together([path]), "champion", "2d-upso", "error")[0]
-    assert [(verdict.p, verdict.sign) for verdict in contest.versus("2d-upso")] == [(1.0, "=")] * 3
-    assert set(contest.ranks().values()) == {2.0}
+    comparison = compare_algorithms(read_combined([path]), "champion", "2d-upso", "error")[0]
+    assert [(verdict.p, verdict.sign) for verdict in comparison.versus("2d-upso")] == [(1.0, "=")] * 3
+    assert set(comparison.ranks().values()) == {2.0}
     assert signed_rank_gain([0.1, 0.1, 0.9], [0.2, 0.3, 0.4]) == 0.0
 
 
-def test_too_few_runs_to_decide_are_said(tmp_path, base):
+def test_a_note_says_that_there_are_too_few_runs(tmp_path, base):
     few = write(tmp_path / "few.db", replace(BASE, runs=3))
-    said = "At most 3 pairs a data set are few: the exact test needs 7 before anything is significant over 3 data sets."
-    assert said in versus_tables(read_together([few]), "champion", "2d-upso", "error")[0].notes
+    said = "There are at most 3 pairs per data set; the exact test needs 7 for any significant result over 3 data sets."
+    assert said in versus_tables(read_combined([few]), "champion", "2d-upso", "error")[0].notes
     assert "the exact test needs" not in study_versus("champion", [base])
 
 
 def test_a_label_of_a_second_store_has_its_studys_name_in_brackets(tmp_path, base):
     other = replace(
         BASE,
-        name="clans",
+        name="islands",
         repeats=2,
         runs=4,
         algorithms=(Contender("champion", "random", {"batch": 9}), Contender("once", "ga")),
     )
-    clans = write(tmp_path / "clans.db", other, error=lambda run: 0.1 + run.run / 1000)
-    together = read_together([base, clans])
-    assert together.results.algorithms == ("champion", "2d-upso", "ga", "champion (clans)", "once")
-    contest = contests(together, "champion (clans)", "champion", "error")[0]
-    assert contest.scores["wine"]["champion (clans)"].runs == 4
+    islands = write(tmp_path / "islands.db", other, error=lambda run: 0.1 + run.run / 1000)
+    combined = read_combined([base, islands])
+    assert combined.results.algorithms == ("champion", "2d-upso", "ga", "champion (islands)", "once")
+    comparison = compare_algorithms(combined, "champion (islands)", "champion", "error")[0]
+    assert comparison.scores["wine"]["champion (islands)"].runs == 4
     raw = [stats.wilcoxon(0.1 + np.arange(4) / 1000, losses(name, "champion")[:4]).pvalue for name in DATASETS]
-    assert [verdict.p for verdict in contest.versus("champion")] == pytest.approx(holm(raw).tolist())
-    assert "The stores differ: 1 and 2 partitions a search." in together.notes
-    third = read_together([base, clans, write(tmp_path / "third.db", other, error=lambda run: 0.2)])
-    assert "champion (clans, 2)" in third.results.algorithms
+    assert [verdict.p for verdict in comparison.versus("champion")] == pytest.approx(holm(raw).tolist())
+    assert "The stores differ: 1 and 2 repeats per search." in combined.notes
+    third = read_combined([base, islands, write(tmp_path / "third.db", other, error=lambda run: 0.2)])
+    assert "champion (islands, 2)" in third.results.algorithms
 
 
 def test_runs_that_are_in_two_stores_count_once(tmp_path, base):
     more = write(tmp_path / "more.db", replace(BASE, name="more", runs=14))
-    together = read_together([base, more])
-    assert together.results.algorithms == ("champion", "2d-upso", "ga")
-    assert contests(together, "champion", "2d-upso", "error")[0].scores["wine"]["champion"].runs == 14
-    assert "more: runs of champion, 2d-upso, ga that an earlier store has too count once." in together.notes
+    combined = read_combined([base, more])
+    assert combined.results.algorithms == ("champion", "2d-upso", "ga")
+    assert compare_algorithms(combined, "champion", "2d-upso", "error")[0].scores["wine"]["champion"].runs == 14
+    assert "more: runs of champion, 2d-upso, ga that an earlier store has too count once." in combined.notes
 
 
 def test_a_label_without_results_on_all_data_sets_has_no_rank_and_may_be_the_best_rival(tmp_path, base):
     part = replace(BASE, name="part", datasets=(Source("wine"),), algorithms=(Contender("tabu", "tabu"),))
     path = write(tmp_path / "part.db", part, error=lambda run: 0.01)
-    grids = versus_tables(read_together([base, path]), "champion", "2d-upso", "error")
+    grids = versus_tables(read_combined([base, path]), "champion", "2d-upso", "error")
     assert grids[1].rows[-1][:2] == ("tabu", "–")
     assert "has no rank" in grids[1].notes[0]
     assert table(grids, "champion against")["wine"]["best rival"] == "tabu"
@@ -297,7 +298,7 @@ def test_a_label_without_results_on_all_data_sets_has_no_rank_and_may_be_the_bes
 
 def test_only_data_sets_with_results_of_both_count(tmp_path):
     path = write(tmp_path / "a.db", BASE, leave_out=lambda run: (run.algorithm, run.dataset) == ("2d-upso", "wdbc"))
-    assert contests(read_together([path]), "champion", "2d-upso", "error")[0].names == ["wine", "sonar"]
+    assert compare_algorithms(read_combined([path]), "champion", "2d-upso", "error")[0].names == ["wine", "sonar"]
 
 
 @pytest.mark.parametrize(
@@ -306,29 +307,29 @@ def test_only_data_sets_with_results_of_both_count(tmp_path):
         ({"seed": 1}, "rows", "cannot be compared: seed 0 and 1"),
         ({"folds": 4}, "rows", "folds 3 and 4"),
         ({"protocol": "published"}, "rows", "protocol 'sound' and 'published'"),
-        ({}, "others", "the rows or folds of 'wine' are not the same"),
+        ({}, "others", "the rows or folds of 'wine' differ"),
     ],
 )
 def test_stores_that_cannot_be_compared_are_refused(tmp_path, base, change, digest, said):
     other = write(tmp_path / "other.db", replace(BASE, **change), digest=digest)
     with pytest.raises(StoreError, match=said):
-        read_together([base, other])
+        read_combined([base, other])
 
 
 def test_with_other_repeats_the_rows_are_compared_as_far_as_they_can_be(tmp_path, base, monkeypatch):
     study = replace(BASE, repeats=2, runs=1)
-    assert read_together([base, write(tmp_path / "two.db", study, digest="any")]).outer == (2,)
+    assert read_combined([base, write(tmp_path / "two.db", study, digest="any")]).outer == (2,)
     monkeypatch.setitem(HELD_OUT_ALL, 1, 0.2)
     with pytest.raises(StoreError, match="rows or folds of 'wine'"):
-        read_together([base, write(tmp_path / "other.db", study)])
+        read_combined([base, write(tmp_path / "other.db", study)])
 
 
-def test_what_cannot_be_answered_is_a_clear_sentence(tmp_path, base):
+def test_what_cannot_be_compared_is_a_clear_error(tmp_path, base):
     def refused(said, *arguments, kind=SettingError, **options):
         with pytest.raises(kind, match=said):
             study_versus(*arguments, **options)
 
-    refused(r"the champion 'champio' has no finished run .*did you mean 'champion'", "champio", [base])
+    refused(r"the champion 'champio' has no finished run .*Did you mean 'champion'", "champio", [base])
     refused(r"--against 'bpso' has no finished run .*are champion, 2d-upso, ga", "champion", [base], against="bpso")
     refused("cannot be compared with itself", "2d-upso", [base])
     refused("what must be one of", "champion", [base], what="heldout")
@@ -336,7 +337,7 @@ def test_what_cannot_be_answered_is_a_clear_sentence(tmp_path, base):
     refused("no store was named", "champion", [], kind=StoreError)
     inner = write(tmp_path / "inner.db", replace(BASE, outer=0, runs=1))
     for what in ("inner", "held-out"):
-        refused("held no rows out; .*--outer 5", "champion", [inner], what=what)
+        refused("have no nested cross-validation; .*--outer 5", "champion", [inner], what=what)
     half = write(tmp_path / "half.db", BASE, leave_out=lambda run: run.outer_fold == 1)
     refused("no data set .* finished run with every outer fold", "champion", [half], what="held-out")
     parted = {"champion": "wine", "2d-upso": "wdbc", "ga": "wine"}
@@ -344,12 +345,12 @@ def test_what_cannot_be_answered_is_a_clear_sentence(tmp_path, base):
     refused("no data set on which both 'champion' and '2d-upso'", "champion", [apart])
 
 
-def test_outer_folds_that_are_not_the_same_rows_are_refused_held_out_only(tmp_path, base, monkeypatch):
+def test_different_outer_folds_are_refused_only_in_nested_tables(tmp_path, base, monkeypatch):
     monkeypatch.setitem(HELD_OUT_ALL, 2, 0.4)
     three = replace(BASE, name="three", outer=3, runs=2, algorithms=(Contender("tabu", "tabu"),))
     path = write(tmp_path / "three.db", three)
     assert "tabu" in study_versus("champion", [base, path])
-    with pytest.raises(SettingError, match="in 2 and 3 folds, which are not the same rows"):
+    with pytest.raises(SettingError, match="have 2 and 3 outer folds, which are not the same rows"):
         study_versus("champion", [base, path], what="held-out")
 
 
@@ -357,17 +358,17 @@ def test_outer_folds_that_are_not_the_same_rows_are_refused_held_out_only(tmp_pa
 @pytest.mark.parametrize("form", ["text", "markdown", "latex", "csv"])
 def test_every_format_is_printed(base, what, form):
     said = study_versus("champion", [base], what=what, form=form)
-    assert "Does it win?" in said
+    assert "Criteria" in said
     if form == "csv":
         headers = [row for row in csv.reader(io.StringIO(said)) if row[0] == "table"]
-        assert [row[1] for row in headers] == ["data set", "label", "of"]
+        assert [row[1] for row in headers] == ["data set", "label", "criterion"]
 
 
-def test_the_command_prints_the_answers(tmp_path, base):
+def test_the_command_prints_the_criteria(tmp_path, base):
     typer_testing = pytest.importorskip("typer.testing", reason="the command line needs the extra 'cli'")
     from subswarm.cli import app
 
     arguments = ["study", "versus", "ga", str(base), str(base), "--against", "champion", "--what", "held-out"]
     result = typer_testing.CliRunner().invoke(app, [*arguments, "--format", "markdown"], catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    assert "### Does it win? ga against champion, error on rows never seen, nb" in result.output
+    assert "### Criteria, ga against champion, error in nested cross-validation, nb" in result.output

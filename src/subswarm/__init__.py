@@ -2,53 +2,83 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from subswarm._version import __version__
 
 if TYPE_CHECKING:
-    from subswarm import algorithms, plot, testing
-    from subswarm.algorithms import Search
-    from subswarm.core.budget import Budget
-    from subswarm.core.types import SearchResult
-    from subswarm.drive import search, search_together
-    from subswarm.evaluation import Objective, make_objective
+    from subswarm import algorithms, datasets, errors, plot, testing
+    from subswarm._search.ask_tell import Search
+    from subswarm._search.budget import Budget
+    from subswarm._search.loop import search, search_together
+    from subswarm._search.result import History, Recording, SearchResult, Snapshot, one_standard_error
+    from subswarm._types import Front, Subset
+    from subswarm.engines.normal_cdf.model import NormalCDFBayes
+    from subswarm.nested import HeldOut, held_out
+    from subswarm.objective.objective import Objective, make_objective
     from subswarm.selector import SwarmSelector
+    from subswarm.study.analysis.stability import Stability, stability
 
 __all__ = [
     "Budget",
+    "Front",
+    "HeldOut",
+    "History",
+    "NormalCDFBayes",
     "Objective",
+    "Recording",
     "Search",
     "SearchResult",
+    "Snapshot",
+    "Stability",
+    "Subset",
     "SwarmSelector",
     "__version__",
     "algorithms",
+    "datasets",
+    "errors",
+    "held_out",
     "make_objective",
+    "one_standard_error",
     "plot",
     "search",
     "search_together",
+    "stability",
     "testing",
 ]
 
 _HOME = {
-    "Budget": "subswarm.core.budget",
-    "Objective": "subswarm.evaluation",
-    "Search": "subswarm.algorithms",
-    "SearchResult": "subswarm.core.types",
-    "SwarmSelector": "subswarm.selector",
-    "make_objective": "subswarm.evaluation",
-    "search": "subswarm.drive",
-    "search_together": "subswarm.drive",
+    "Budget": "_search.budget",
+    "Front": "_types",
+    "HeldOut": "nested",
+    "History": "_search.result",
+    "NormalCDFBayes": "engines.normal_cdf.model",
+    "Objective": "objective.objective",
+    "Recording": "_search.result",
+    "Search": "_search.ask_tell",
+    "SearchResult": "_search.result",
+    "Snapshot": "_search.result",
+    "Stability": "study.analysis.stability",
+    "Subset": "_types",
+    "SwarmSelector": "selector",
+    "held_out": "nested",
+    "make_objective": "objective.objective",
+    "one_standard_error": "_search.result",
+    "search": "_search.loop",
+    "search_together": "_search.loop",
+    "stability": "study.analysis.stability",
 }
-_MODULES = ("algorithms", "plot", "testing")
+"""The module of each public object."""
+_MODULES = ("algorithms", "datasets", "errors", "plot", "testing")
+"""The public modules."""
 
 
-def __getattr__(name: str) -> Any:
-    """Public names are imported when they are first used, so that ``import subswarm`` is quick."""
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that ``import subswarm`` is fast."""
     from importlib import import_module
 
     if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+        return getattr(import_module(f"subswarm.{_HOME[name]}"), name)
     if name in _MODULES:
         return import_module(f"subswarm.{name}")
     raise AttributeError(f"module 'subswarm' has no attribute {name!r}")

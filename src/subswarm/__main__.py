@@ -1,19 +1,39 @@
-"""``python -m subswarm``, and the ``subswarm`` command."""
+"""The ``subswarm`` command, also as ``python -m subswarm``."""
 
 from __future__ import annotations
 
 import sys
+from typing import TextIO
 
 
 def main() -> None:
-    """Run the command line; our own errors become one sentence and exit status 2."""
+    """Run the command line. Errors of this package are printed as one line with exit status 2, warnings as one line."""
     try:
         import typer
     except ImportError:
         sys.exit("the command line needs typer, which is not installed; pip install 'subswarm[cli]'")
-    from subswarm.cli import app
-    from subswarm.core.errors import SubswarmError
+    import warnings
 
+    from subswarm.cli import app
+    from subswarm.errors import SubswarmError, SubswarmWarning
+
+    show_plainly, printed = warnings.showwarning, set()
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if not issubclass(category, SubswarmWarning):
+            show_plainly(message, category, filename, lineno, file, line)
+        elif str(message) not in printed:  # a command may raise the same warning more than once
+            printed.add(str(message))
+            typer.secho(f"warning: {message}", fg=typer.colors.YELLOW, err=True)
+
+    warnings.showwarning = show
     try:
         app()
     except SubswarmError as error:

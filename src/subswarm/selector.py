@@ -1,15 +1,17 @@
-"""The scikit-learn face: a selector that drops into a pipeline."""
+"""`SwarmSelector`: feature selection as a scikit-learn transformer."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
@@ -19,64 +21,88 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from subswarm.algorithms import Race, get_algorithm, inside
-from subswarm.algorithms.subset_settings import SubsetSettings
-from subswarm.columns import ColumnsView
-from subswarm.core.budget import Budget
-from subswarm.core.checks import check_choice, check_int
-from subswarm.core.choice import one_standard_error
-from subswarm.core.display import result_html, rows_html
-from subswarm.core.errors import SettingError
-from subswarm.core.space import Space, make_space
-from subswarm.core.types import FloatArray, History, Mask, SearchResult, Subset
-from subswarm.drive import Callback, search
-from subswarm.evaluation.objective import Objective, make_objective
-from subswarm.evaluation.scoring import resolve_scoring
-from subswarm.evaluation.tables import allows_nan
-from subswarm.held_out import HeldOut, check_repeatable, cost_sentence
-from subswarm.held_out import held_out as measured_held_out
-from subswarm.hybrid import preselected, with_scores
-from subswarm.plot.methods import Plots
-from subswarm.progress import ProgressLine
+from subswarm._checks import check_bool, check_choice, check_int, check_real, shown
+from subswarm._fingerprint import digest
+from subswarm._search.budget import Budget
+from subswarm._search.callbacks import Callback, ProgressBar, check_callbacks
+from subswarm._search.loop import search
+from subswarm._search.result import History, SearchResult, one_standard_error
+from subswarm._seeding import seed_from, set_random_states
+from subswarm._types import Estimator, FloatArray, Mask, Scorer, Splits, Subset
+from subswarm.algorithms import Race, as_algorithm
+from subswarm.algorithms.base import Algorithm, AnyAlgorithm
+from subswarm.engines.base import DEVICES, ENGINES
+from subswarm.errors import DataTypeError, SettingError
+from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
+from subswarm.objective.constraints import Space, make_space
+from subswarm.objective.filters import RANKINGS
+from subswarm.objective.folds import DEFAULT_FOLDS
+from subswarm.objective.objective import ColumnsView, Objective, check_estimator, clone_estimator, make_objective
+from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
+from subswarm.objective.scoring import resolve_scoring
+from subswarm.objective.validation import allows_nan
+from subswarm.plot._methods import Plots
 
-__all__ = ["SwarmSelector"]
+__all__ = ["FitFacts", "SwarmSelector"]
 
-PARTITION_EVALUATIONS = 1000
-"""Evaluations for which there is one more partition where their number is left to the selector."""
+EVALUATIONS_PER_REPEAT = 1000
+"""With ``repeats="auto"``, evaluations of the budget for each repeat of the cross-validation."""
 
-MOST_PARTITIONS = 6
-"""What was measured on rows never seen: see docs/results/flagship.md."""
+MOST_REPEATS = 6
+"""With ``repeats="auto"``, the most repeats. docs/results/flagship.md has the measurements."""
+
+
+@dataclass(frozen=True)
+class FitFacts:
+    """What a report needs to know of the data passed to ``fit``.
+
+    Attributes
+    ----------
+    seed : the seed of folds and search
+    n_rows : rows of the table
+    target_name : name of the target, or "" if it has none
+    digest : SHA-256 digest of the table and the target
+    """
+
+    seed: int
+    n_rows: int
+    target_name: str
+    digest: str
 
 
 class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Select the features an estimator needs, by a search over subsets scored with cross-validation.
+    """Select features with a search over subsets, each scored by cross-validation of an estimator.
 
-    The score reported is the one the search maximised, so it is optimistic: ``held_out=5`` adds an honest figure, for
-    the price of five more searches.
+    The search maximises ``best_score_``, so this score is optimistic for new rows. ``held_out=5`` adds a nested
+    cross-validation, which costs five more searches.
 
     Parameters
     ----------
     estimator : estimator or pipeline
-        The model the features are for; a clone is scored, this object stays unfitted.
+        The model that will use the features. Clones of it are scored; the object itself stays unfitted.
     algorithm : str or algorithm, default="2d-elite"
-        A name from ``subswarm.algorithms.names()``, or an algorithm with settings of your own.
-    cv : int, splitter or list of splits, default=10
-        The folds, drawn once. An integer means shuffled folds (stratified for a classifier) from ``random_state``.
+        A name from ``subswarm.algorithms.names()``, or an algorithm object with your own settings.
+    cv : int, splitter, list of splits or None
+        The folds, drawn once before the search. An integer means shuffled folds (stratified for a classifier) drawn
+        with ``random_state``. None means 10 folds, or fewer (with a warning) if there are fewer rows or no class has
+        10 rows.
     repeats : int or "auto", default="auto"
-        Partitions of the rows into ``cv`` folds, where ``cv`` is an integer: every subset's score is the mean over them
-        all, and each partition scored is one evaluation. ``cv=RepeatedStratifiedKFold(...)`` does the same. "auto" is
-        for new rows: an algorithm that shares its evaluations among partitions, such as "2d-elite", has one for every
-        1000 of ``max_evaluations``, but no more than 6; any other has 1, and so has a search with ``patience`` or a
-        splitter of its own. ``repeats=1`` gives fewer features and a higher, but more optimistic, score.
+        How often the cross-validation is repeated with other folds, if ``cv`` is not a splitter. The score of a subset
+        is the mean over all repeats, and each repeat scored counts as one evaluation.
+        ``cv=RepeatedStratifiedKFold(...)`` has the same effect. "auto" is chosen for low error on new rows: an
+        algorithm that distributes its evaluations among the repeats, such as "2d-elite", gets one repeat for every
+        1000 of ``max_evaluations``, at most 6. Other algorithms, and searches with ``patience`` or a splitter, get 1.
+        ``repeats=1`` gives fewer features and a higher, more optimistic score.
     race : bool, default=False
-        Whether a subset is scored on all partitions only where it does well on the first one (see
-        `subswarm.algorithms.Race`); most then cost one evaluation.
+        Whether to score a subset on all repeats only if it does well on the first one (see
+        `subswarm.algorithms.Race`). Most subsets then cost one evaluation.
     scoring : str, callable or None
-        As in scikit-learn; None is the estimator's own score.
+        As in scikit-learn. None is the estimator's own score.
     max_evaluations : int or None, default=6000
-        Subsets that may be scored, repeated ones included; on several partitions, each one counts.
+        Number of subsets that may be scored, repeated ones included. If the cross-validation is repeated, each repeat
+        counts.
     max_seconds : float or None
-        Time that the search may take.
+        Time limit of the search.
     patience : int or None
         Stop after this many evaluations without a better subset.
     min_features, max_features : int, int or None
@@ -84,59 +110,70 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     fixed_features : list of column indices or names, optional
         Columns that are always selected.
     feature_groups : list of lists of column indices or names, optional
-        Columns taken or left together, as the columns of one encoded category.
+        Columns that are selected together, such as the columns of a one-hot encoded category.
     initial_subsets : list of subsets, optional
-        Subsets (column indices, names or masks) to start from.
+        Subsets to start from, each as column indices, names or a mask.
     preselect : (ranking, number) or None
-        Search only among this many features that a filter ("mutual-information", "anova-f", "relieff" or "mrmr") ranks
-        highest on the table passed to ``fit``; fixed features are always among them.
+        Search only among this many features: those that a filter ("mutual-information", "anova-f", "relieff" or
+        "mrmr") ranks highest on the table passed to ``fit``. Fixed features are always included.
     choose : "best" or "one-se", default="best"
-        "one-se" selects the fewest columns whose score is within one standard error of the best subset's.
-    held_out : int or None
-        Repeat the whole search without each of so many outer folds (stratified for a classifier, never splitting
-        ``groups``) and score its selection there: an honest figure, in ``held_out_``. It costs as many more searches,
-        ``n_jobs`` at a time.
+        "one-se" selects the smallest subset whose score is within one standard error of the best.
+    held_out : int, splitter, list of splits or None
+        Nested cross-validation: repeat the search without each of this many outer folds, score its selection there,
+        and store the result in ``held_out_``. It costs one more search for each fold; ``n_jobs`` of them run at a
+        time. A number of outer folds follows ``cv`` (see `subswarm.held_out`); a splitter or a list of splits is used
+        as it is.
     engine : "auto", "estimator", "fast" or "torch", default="auto"
-        What scores the subsets: the fastest exact engine, scikit-learn itself, or a fast (or torch) engine or an error.
+        What scores the subsets: "auto" is the fastest exact engine, "estimator" is scikit-learn itself, "fast" and
+        "torch" are engines that raise an error if they do not support the estimator.
     n_jobs : int or None
-        Workers for joblib. The result does not depend on it.
+        Number of joblib workers. The result does not depend on it.
     device : "cpu" or "cuda"
         "cuda" scores on an NVIDIA GPU and needs the extra ``gpu``. The result does not depend on it.
     random_state : int, RandomState instance or None
-        Fixes folds, search and any ``random_state=None`` inside the estimator. Global random state is never touched.
+        Seed of the folds, the search and each ``random_state=None`` inside the estimator. The global random state is
+        not used.
     verbose : int, default=1
-        1 shows one live line in a terminal or notebook (and nothing in logs), and says on standard error what
-        ``held_out`` will cost; 0 shows nothing.
-    callbacks : functions called with a `Snapshot` after each step; one that returns True stops the search
+        1 shows a progress bar in a terminal or notebook (but nothing in log files) and prints the expected cost of
+        ``held_out`` on standard error. 0 shows nothing.
+    callbacks : list of functions
+        Each is called with a `Snapshot` after each step. If one returns True, the search stops.
     checkpoint : path, optional
-        File to save the search to and to go on from after an interruption.
+        File to save the search to, and to resume it from after an interruption.
     record : bool, default=False
-        Whether ``result_`` keeps every subset visited and the swarm's likelihoods, for plots.
+        Whether ``result_`` keeps every subset visited and the likelihoods of the swarm, for plots and reports.
 
     Attributes
     ----------
     support_ : bool array of shape (``n_features_in_``,)
-        The selected columns.
+        Mask of the selected columns.
     n_features_ : int
-        How many they are.
+        Number of selected columns.
     best_score_ : float
         Mean of ``fold_scores_``.
     fold_scores_ : float array of shape (n_folds,)
         Score of the selected columns in each fold, exactly as ``cross_val_score`` gives it on ``folds_``.
     baseline_score_ : float
-        Mean score of all columns on the same folds; NaN where the estimator fails on them.
-    folds_ : list of (train rows, test rows), partition by partition
+        Mean score of all columns on the same folds; NaN if the estimator fails on them.
+    folds_ : list of (train rows, test rows)
+        The folds, repeat by repeat.
     held_out_ : HeldOut or None
-        Scores on rows the searches never saw; None where ``held_out`` is None or the search was interrupted.
+        The nested scores; None if ``held_out`` is None or the search was interrupted.
     result_ : SearchResult
         The search: best subset, best subset of each size (``front``), engine, timings.
     history_ : History
         The search step by step.
     estimator_ : estimator
-        The unfitted clone that was scored, every ``random_state=None`` inside it fixed.
+        The unfitted clone that was scored, with each ``random_state=None`` inside it set to the seed.
     n_features_in_ : int
+        Number of columns of the table.
     feature_names_in_ : array of shape (``n_features_in_``,)
-        Only where the table has column names.
+        Names of the columns. Only set if the table has column names.
+
+    See Also
+    --------
+    held_out : Nested cross-validation of a selector.
+    search : The search itself, on any objective.
 
     Examples
     --------
@@ -153,28 +190,28 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
 
     def __init__(
         self,
-        estimator: Any,
-        algorithm: Any = "2d-elite",
+        estimator: Estimator,
+        algorithm: str | Algorithm[Any] = "2d-elite",
         *,
-        cv: Any = 10,
+        cv: Splits | None = None,
         repeats: int | str = "auto",
         race: bool = False,
-        scoring: Any = None,
+        scoring: str | Scorer | None = None,
         max_evaluations: int | None = 6000,
         max_seconds: float | None = None,
         patience: int | None = None,
         min_features: int = 1,
         max_features: int | None = None,
-        fixed_features: Iterable[Any] | None = None,
-        feature_groups: Iterable[Iterable[Any]] | None = None,
-        initial_subsets: Iterable[Any] | None = None,
+        fixed_features: Iterable[int | str] | None = None,
+        feature_groups: Iterable[Iterable[int | str]] | None = None,
+        initial_subsets: Iterable[ArrayLike] | None = None,
         preselect: tuple[str, int] | None = None,
         choose: str = "best",
-        held_out: int | None = None,
+        held_out: Splits | None = None,
         engine: str = "auto",
         n_jobs: int | None = None,
         device: str = "cpu",
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: int = 1,
         callbacks: Iterable[Callback] = (),
         checkpoint: str | PathLike[str] | None = None,
@@ -206,7 +243,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.checkpoint = checkpoint
         self.record = record
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: object) -> Self:
         """Search for the best subset of columns.
 
         Parameters
@@ -214,28 +251,27 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         X : table of shape (N, n)
         y : target of shape (N,)
         **params : metadata
-            ``groups`` goes to the splitter and ``sample_weight`` (or anything else) to the estimator's ``fit``; with
-            ``sklearn.set_config(enable_metadata_routing=True)`` each goes to whoever requested it.
+            ``groups`` goes to the splitter; ``sample_weight`` and anything else go to the estimator's ``fit``. With
+            ``sklearn.set_config(enable_metadata_routing=True)`` each goes to the objects that requested it.
 
         Returns
         -------
         self
         """
-        check_choice("choose", self.choose, ("best", "one-se"))
-        check_int("verbose", int(self.verbose), low=0)
-        check_int("held_out", self.held_out, low=2, optional=True)
+        self._check_settings()
         if self.held_out is not None:
-            check_repeatable(self, params)
+            check_outer("held_out", self.held_out)
+            check_no_routing(params)
         budget = Budget(evaluations=self.max_evaluations, seconds=self.max_seconds, patience=self.patience)
-        seed = _seed(self.random_state)
-        fit_params, groups = self._metadata(params)
-        estimator = _seeded(clone(self.estimator), seed)
+        seed = seed_from(self.random_state)
+        fit_params, groups = self._split_metadata(params)
+        estimator = set_random_states(clone_estimator(self.estimator), seed)
         objective = make_objective(
             estimator,
             X,
             y,
             cv=self.cv,
-            repeats=self._partitions(),
+            repeats=self._n_repeats(),
             scoring=self.scoring,
             groups=groups,
             n_jobs=self.n_jobs,
@@ -246,42 +282,46 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         )
         if self.race and objective.n_partitions == 1:
             raise SettingError(
-                "race=True scores the best subsets on several partitions of the rows, and here is one; give repeats=4, "
-                "or a repeated splitter as cv."
+                "race=True needs a repeated cross-validation, and this one has 1 repeat; set repeats=4, say, or use a "
+                "repeated splitter as cv."
             )
-        validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
+        outer = self._outer_folds(objective, groups, seed)
+        self._set_feature_names(X)
         space = make_space(
             objective.n_features,
             getattr(self, "feature_names_in_", None),
             fixed_features=self.fixed_features,
             feature_groups=self.feature_groups,
             initial_subsets=self.initial_subsets,
+            min_features=self.min_features,
+            max_features=self.max_features,
         )
-        ranked = {"X": X, "y": y, "classification": is_classifier(estimator), "random_state": seed}
         if self.preselect is not None:
-            ranking, keep = self._preselection()
-            space = space.among(preselected(ranking, keep=keep, owner=space.owner, **ranked))
-        algorithm = with_scores(self._algorithm(space), owner=space.owner, **ranked)
-        result = self._search(algorithm, objective, space, budget, seed)
+            ranking, keep = self.preselect
+            space = space.among_best(space.feature_scores(objective.ranking(ranking)), keep)
+        result = self._search(objective, space, budget, seed)
         self.result_ = result
         self.history_: History = result.history
         self.estimator_ = estimator
+        self._facts = FitFacts(
+            seed, len(objective.data.X), _name_of_target(y), digest([objective.data.X, objective.data.y])
+        )
         self.folds_ = objective.folds
         chosen = result.best if self.choose == "best" else one_standard_error(result)
         self._score(objective, chosen)
         self.held_out_: HeldOut | None = None
-        if self.held_out is not None and result.stop_reason != "interrupted":
-            self.held_out_ = self._measure_held_out(X, y, groups, fit_params, seed)
+        if outer is not None and result.stop_reason != "interrupted":
+            self.held_out_ = self._measure_held_out(outer, X, y, groups, fit_params, seed)
         return self
 
     def subset_of_size(self, size: int) -> Subset:
-        """The best subset with exactly ``size`` columns that the search saw."""
+        """Return the best subset with exactly ``size`` columns that the search saw; KeyError if it saw none."""
         check_is_fitted(self)
         return self.result_.front.subset_of_size(size)
 
     @property
     def plot(self) -> Plots:
-        """Plots of the fitted selector, such as ``selector.plot.trade_off()``; see `subswarm.plot.Plots`."""
+        """Plots of the fitted selector, such as ``selector.plot.trade_off()``. See `subswarm.plot.Plots`."""
         check_is_fitted(self)
         baseline = None
         if np.isfinite(self.baseline_score_):
@@ -289,36 +329,150 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             baseline = float(scoring.loss(np.array(self.baseline_score_)))
         return Plots(self.result_, names=getattr(self, "feature_names_in_", None), baseline=baseline)
 
-    @property
-    def _repr_html_(self) -> Callable[[], str]:
-        inherited = super()._repr_html_  # AttributeError, and so no HTML, where scikit-learn is set to show text
-        return lambda: inherited() + self._summary_html()
+    def report(self, path: str | PathLike[str], *, table: str = "the table", target: str | None = None) -> Path:
+        """Write a report of the fitted selector as one self-contained HTML page.
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += self._summary_html()
-        return bundle
+        It is the page that ``subswarm select --report`` writes. Fit with ``record=True`` to chart every subset visited,
+        and with ``held_out=5`` to fill the section on nested cross-validation. Reports need the extra ``report``.
 
-    def _summary_html(self) -> str:
-        """What was found, below scikit-learn's own picture of the estimator; nothing before ``fit``."""
-        if not hasattr(self, "support_"):
-            return ""
-        names = getattr(self, "feature_names_in_", None)
-        chosen = [str(index if names is None else names[index]) for index in np.flatnonzero(self.support_)]
-        honest = {} if self.held_out_ is None else {"held out": self.held_out_.sentence()}
-        return rows_html(
-            {
-                "score": f"{self.best_score_:.4f} with {self.n_features_} of {self.n_features_in_} features "
-                f"(optimistic: the search has seen these folds); {self.baseline_score_:.4f} with all of them",
-                **honest,
-                "selected": ", ".join(chosen),
-            }
-        ) + result_html(self.result_, names)
+        Parameters
+        ----------
+        path : path
+            The file to write; an existing file is replaced.
+        table, target : str
+            Names of the table and the target in the report. The target's own name is used if it has one.
+
+        Returns
+        -------
+        Path
+            The file written.
+        """
+        check_is_fitted(self)
+        from subswarm.report.record import Selection  # imported here, because the report imports this module
+        from subswarm.report.selection_page import write_page
+
+        return write_page(Selection.of(self, table=table, target=target), path)
+
+    def _check_settings(self) -> None:
+        """Raise an error that names the setting, before anything is computed."""
+        check_estimator(self.estimator)
+        as_algorithm(self.algorithm)
+        check_bool("race", self.race)
+        check_bool("record", self.record)
+        check_choice("choose", self.choose, ("best", "one-se"))
+        check_choice("engine", self.engine, ENGINES)
+        check_choice("device", self.device, DEVICES)
+        check_int("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, low=0)
+        check_int("min_features", self.min_features, low=1)
+        check_int("max_features", self.max_features, low=1, optional=True)
+        check_int("max_evaluations", self.max_evaluations, low=1, optional=True)
+        check_real("max_seconds", self.max_seconds, low=0, optional=True)
+        check_int("patience", self.patience, low=1, optional=True)
+        if self.max_evaluations is self.max_seconds is self.patience is None:
+            raise SettingError(
+                "set at least one of max_evaluations, max_seconds and patience, so that the search ends."
+            )
+        _check_preselection(self.preselect)
+        if self.checkpoint is not None and not isinstance(self.checkpoint, str | PathLike):
+            raise SettingError(f"checkpoint must be a path or None; got {shown(self.checkpoint)}.")
+
+    def _split_metadata(self, params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        """Return the metadata for the estimator and the scorer, and the groups for the splitter."""
+        if get_config().get("enable_metadata_routing", False):
+            routed = process_routing(self, "fit", **params)
+            return {**routed.estimator.fit, **routed.scorer.score}, routed.splitter.split.get("groups")
+        remaining = {name: value for name, value in params.items() if value is not None}
+        return remaining, remaining.pop("groups", None)
+
+    def _set_feature_names(self, X: ArrayLike) -> None:
+        """Set ``n_features_in_`` and ``feature_names_in_``."""
+        try:
+            validate_data(self, X, skip_check_array=True)
+        except TypeError as error:  # column names of mixed types
+            raise DataTypeError(str(error)) from error
+
+    def _n_repeats(self) -> int:
+        """Return the number of repeats of the cross-validation: the one that was set, or that of "auto"."""
+        if not isinstance(self.repeats, str):
+            return self.repeats
+        check_choice("repeats", self.repeats, ("auto",))
+        distributes = as_algorithm(self.algorithm).uses_single_partitions and not self.race
+        end_is_known = self.patience is None  # the islands merge their subsets at the end of the budget
+        may_repeat = self.cv is None or isinstance(self.cv, int | np.integer)
+        if not (distributes and end_is_known and may_repeat):
+            return 1
+        if self.max_evaluations is None:
+            return MOST_REPEATS
+        return int(np.clip(int(self.max_evaluations) // EVALUATIONS_PER_REPEAT, 1, MOST_REPEATS))
+
+    def _algorithm(self) -> AnyAlgorithm:
+        algorithm = as_algorithm(self.algorithm)
+        return Race(algorithm) if self.race and not isinstance(algorithm, Race) else algorithm
+
+    def _search(self, objective: Objective, space: Space, budget: Budget, seed: int) -> SearchResult:
+        scoring = objective.scoring
+        line = ProgressBar(budget.evaluations, scoring.score, scoring.name) if self.verbose else nullcontext()
+        view = ColumnsView(objective, space)
+        callbacks = check_callbacks(self.callbacks)
+        with line as shown:
+            result = search(
+                self._algorithm(),
+                view,
+                budget,
+                rng=np.random.default_rng(seed),
+                callbacks=[*callbacks, *([shown] if shown is not None else [])],
+                checkpoint=self.checkpoint,
+                record=self.record,
+            )
+        return result.on_columns(space.owner)
+
+    def _outer_folds(self, objective: Objective, groups: ArrayLike | None, seed: int) -> tuple[NestedFold, ...] | None:
+        data = objective.data
+        if self.held_out is None:
+            return None
+        return nested_folds(
+            self.cv,
+            self.held_out,
+            data.X,
+            data.y,
+            estimator=self.estimator,
+            groups=groups,
+            random_state=seed,
+            least_test_rows=data.scoring.least_rows,
+        )
+
+    def _measure_held_out(
+        self,
+        outer: tuple[NestedFold, ...],
+        X: ArrayLike,
+        y: ArrayLike | None,
+        groups: ArrayLike | None,
+        fit_params: Mapping[str, object],
+        seed: int,
+    ) -> HeldOut:
+        if self.verbose:
+            seconds = self.result_.algorithm_seconds + self.result_.evaluation_seconds
+            print(describe_cost(len(outer), self.n_jobs, seconds), file=sys.stderr, flush=True)
+        same = clone(self).set_params(estimator=self.estimator_, random_state=seed)
+        return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params)
+
+    def _score(self, objective: Objective, chosen: Subset) -> None:
+        self.support_: Mask = chosen.mask
+        self.n_features_ = chosen.cardinality
+        self.fold_scores_: FloatArray = objective.fold_scores(chosen.mask)
+        self.best_score_ = float(self.fold_scores_.mean())
+        try:
+            self.baseline_score_ = float(objective.fold_scores(np.ones(objective.n_features, dtype=bool)).mean())
+        except Exception:  # an estimator may raise anything on all columns; the selection is still valid
+            self.baseline_score_ = float("nan")
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        return self.support_
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Who gets which metadata: the estimator's ``fit``, the splitter and the scorer."""
-        splitter = check_cv(self.cv if self.cv is not None else 10, classifier=is_classifier(self.estimator))
+        """Return the metadata router: the estimator's ``fit``, the splitter and the scorer."""
+        splitter = check_cv(self.cv if self.cv is not None else DEFAULT_FOLDS, classifier=is_classifier(self.estimator))
         scorer = check_scoring(self.estimator, scoring=self.scoring)
         return (
             MetadataRouter(owner=type(self).__name__)
@@ -336,127 +490,44 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         tags.target_tags.multi_output = inner.target_tags.multi_output
         return tags
 
-    def _get_support_mask(self) -> Mask:
-        check_is_fitted(self)
-        return self.support_
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        inherited = super()._repr_html_  # AttributeError, and so no HTML, if scikit-learn is set to display text
+        return lambda: inherited() + self._summary_html()
 
-    def _metadata(self, params: dict[str, Any]) -> tuple[Mapping[str, Any], Any]:
-        """Metadata for cross-validation, and the splitter's groups."""
-        if get_config().get("enable_metadata_routing", False):
-            routed = process_routing(self, "fit", **params)
-            return {**routed.estimator.fit, **routed.scorer.score}, routed.splitter.split.get("groups")
-        remaining = {name: value for name, value in params.items() if value is not None}
-        return remaining, remaining.pop("groups", None)
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._summary_html()
+        return bundle
 
-    def _partitions(self) -> Any:
-        """How many partitions of the rows there are to be; what was asked for, if anything was."""
-        if not isinstance(self.repeats, str):
-            return self.repeats
-        check_choice("repeats", self.repeats, ("auto",))
-        shares_them_out = hasattr(self._named_algorithm(), "n_partitions") and not self.race
-        end_is_known = self.patience is None  # what the clans agree on comes last
-        if not (shares_them_out and end_is_known and isinstance(self.cv, int | np.integer)):
-            return 1
-        evaluations = MOST_PARTITIONS * PARTITION_EVALUATIONS if self.max_evaluations is None else self.max_evaluations
-        return int(np.clip(evaluations // PARTITION_EVALUATIONS, 1, MOST_PARTITIONS))
+    def _summary_html(self) -> str:
+        """Return what notebooks show below scikit-learn's diagram of the estimator; nothing before ``fit``."""
+        if not hasattr(self, "support_"):
+            return ""
+        from subswarm.report.summary import summary_html  # imported here: the summary imports this module
 
-    def _named_algorithm(self) -> Any:
-        return get_algorithm(self.algorithm) if isinstance(self.algorithm, str) else self.algorithm
+        return summary_html(self)
 
-    def _algorithm(self, space: Space) -> Any:
-        algorithm = self._named_algorithm()
-        if not hasattr(algorithm, "begin") or isinstance(algorithm, type):
-            raise SettingError(f"algorithm must be a name or an algorithm such as TwoDUPSO(); got {algorithm!r}.")
-        if self.race and not isinstance(algorithm, Race):
-            algorithm = Race(algorithm)
-        return inside(algorithm, lambda inner: self._limited(inner, space))
 
-    def _limited(self, algorithm: Any, space: Space) -> Any:
-        """The algorithm, within the limits of this selector."""
-        asked = {"min_features": self.min_features, "max_features": self.max_features, **space.settings()}
-        defaults = {
-            "min_features": 1,
-            "max_features": None,
-            "fixed_features": (),
-            "feature_sizes": None,
-            "initial_subsets": (),
-        }
-        changed = {name: value for name, value in asked.items() if value != defaults[name]}
-        if changed and not isinstance(algorithm, SubsetSettings):
-            raise SettingError(
-                f"{type(algorithm).__name__} does not derive from SubsetSettings, so it cannot honour "
-                f"{', '.join(changed)}."
-            )
-        return replace(algorithm, **changed) if changed else algorithm
-
-    def _preselection(self) -> tuple[str, int]:
-        try:
-            ranking, keep = self.preselect  # type: ignore[misc]
-        except (TypeError, ValueError):
-            raise SettingError(
-                f'preselect must be a pair of a ranking and a number, such as ("mrmr", 50); got {self.preselect!r}.'
-            ) from None
-        return ranking, keep
-
-    def _search(self, algorithm: Any, objective: Objective, space: Space, budget: Budget, seed: int) -> SearchResult:
-        scoring = objective.scoring
-        line = ProgressLine(budget.evaluations, scoring.score, scoring.name) if self.verbose else nullcontext()
-        view = ColumnsView(objective, space)
-        with line as shown:
-            result = search(
-                algorithm,
-                view,
-                budget,
-                rng=np.random.default_rng(seed),
-                callbacks=[*self.callbacks, *([shown] if shown is not None else [])],
-                checkpoint=self.checkpoint,
-                record=self.record,
-            )
-        return space.result_on_columns(result)
-
-    def _measure_held_out(self, X: Any, y: Any, groups: Any, fit_params: Mapping[str, Any], seed: int) -> HeldOut:
-        folds = int(self.held_out or 0)
-        if self.verbose:
-            seconds = self.result_.algorithm_seconds + self.result_.evaluation_seconds
-            print(cost_sentence(folds, self.n_jobs, seconds), file=sys.stderr, flush=True)
-        same = clone(self).set_params(estimator=self.estimator_, random_state=seed)
-        return measured_held_out(
-            same, X, y, folds=folds, n_jobs=self.n_jobs, random_state=seed, groups=groups, params=fit_params
+def _check_preselection(preselect: object) -> None:
+    """Raise SettingError unless this is None or a pair of a ranking and a number."""
+    if preselect is None:
+        return
+    if not isinstance(preselect, tuple | list) or len(preselect) != 2:
+        raise SettingError(
+            f'preselect must be a pair of a ranking and a number, such as ("mrmr", 50); got {shown(preselect)}.'
         )
-
-    def _score(self, objective: Objective, chosen: Subset) -> None:
-        self.support_: Mask = chosen.mask
-        self.n_features_ = chosen.cardinality
-        self.fold_scores_: FloatArray = objective.fold_scores(chosen.mask)
-        self.best_score_ = float(self.fold_scores_.mean())
-        try:
-            self.baseline_score_ = float(objective.fold_scores(np.ones(objective.n_features, dtype=bool)).mean())
-        except Exception:  # whatever an estimator may raise on all columns is no reason to lose the search
-            self.baseline_score_ = float("nan")
+    check_choice("the ranking of preselect", preselect[0], RANKINGS)
+    check_int("the number of preselect", preselect[1], low=1)
 
 
 def _fitting(callee: str) -> MethodMapping:
-    """What ``fit`` calls, also when a pipeline calls ``fit_transform``."""
+    """Return what ``fit`` calls, also if a pipeline calls ``fit_transform``."""
     return MethodMapping().add(caller="fit", callee=callee).add(caller="fit_transform", callee=callee)
 
 
-def _seed(random_state: Any) -> int:
-    """A seed from what scikit-learn takes for ``random_state``; None draws fresh entropy, not global state."""
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(np.iinfo(np.int32).max))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(np.iinfo(np.int32).max))
-    check_int("random_state", random_state, low=0, high=2**32 - 1)
-    return int(random_state)
-
-
-def _seeded(estimator: Any, seed: int) -> Any:
-    """The estimator with every ``random_state=None`` inside it fixed, so that a subset scores the same each time."""
-    unset = [
-        name
-        for name, value in sorted(estimator.get_params(deep=True).items())
-        if (name == "random_state" or name.endswith("__random_state")) and value is None
-    ]
-    return estimator.set_params(**dict.fromkeys(unset, seed)) if unset else estimator
+def _name_of_target(y: object) -> str:
+    """Return the name of a pandas or Polars series, or "" for anything else."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) else ""

@@ -1,27 +1,28 @@
-"""Search algorithms: settings with two pure rules, and the registry of them all."""
+"""Search algorithms and their registry."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-from typing import Any
 
+from subswarm._checks import shown
 from subswarm.algorithms.ant_colony import AntColony
+from subswarm.algorithms.base import Algorithm, AnyAlgorithm, Problem, State
 from subswarm.algorithms.binary_pso import BinaryPSO, CatfishPSO, ChaoticPSO
 from subswarm.algorithms.boolean_pso import BooleanPSO
 from subswarm.algorithms.branch_and_bound import BranchAndBound
-from subswarm.algorithms.elite import EliteSwarm, TwoDElite
+from subswarm.algorithms.elite.state import EliteSwarm
+from subswarm.algorithms.elite.swarm import TwoDElite
 from subswarm.algorithms.filters import MRMR, AnovaF, MutualInformation, RankingSearch, ReliefF
 from subswarm.algorithms.genetic import GeneticAlgorithm
-from subswarm.algorithms.race import Race, inside
+from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.race import Race
 from subswarm.algorithms.random_search import RandomSearch
-from subswarm.algorithms.search import Algorithm, Search, State
 from subswarm.algorithms.sequential import SBFS, SBS, SFFS, SFS, PlusLMinusR
-from subswarm.algorithms.subset_settings import SubsetSettings
 from subswarm.algorithms.tabu import TabuSearch
 from subswarm.algorithms.threshold_pso import PSO42, ErFS
-from subswarm.algorithms.two_d import Pull, Swarm, TwoD, TwoDCLPSO, TwoDGPSO, TwoDLPSO, TwoDUPSO
-from subswarm.core.errors import SettingError
+from subswarm.algorithms.two_d.swarm import Pull, Swarm, TwoD, TwoDCLPSO, TwoDGPSO, TwoDLPSO, TwoDUPSO
+from subswarm.errors import SettingError
 
 __all__ = [
     "MRMR",
@@ -41,16 +42,16 @@ __all__ = [
     "EliteSwarm",
     "ErFS",
     "GeneticAlgorithm",
+    "Layout",
     "MutualInformation",
     "PlusLMinusR",
+    "Problem",
     "Pull",
     "Race",
     "RandomSearch",
     "RankingSearch",
     "ReliefF",
-    "Search",
     "State",
-    "SubsetSettings",
     "Swarm",
     "TabuSearch",
     "TwoD",
@@ -60,13 +61,12 @@ __all__ = [
     "TwoDLPSO",
     "TwoDUPSO",
     "get_algorithm",
-    "inside",
     "name_of",
     "names",
     "settings",
 ]
 
-REGISTRY: dict[str, type[SubsetSettings]] = {
+REGISTRY: dict[str, type[AnyAlgorithm]] = {
     "2d-elite": TwoDElite,
     "2d-gpso": TwoDGPSO,
     "2d-lpso": TwoDLPSO,
@@ -96,7 +96,7 @@ REGISTRY: dict[str, type[SubsetSettings]] = {
 
 
 def names() -> list[str]:
-    """The names of all algorithms.
+    """Return the names of all algorithms.
 
     Examples
     --------
@@ -106,42 +106,56 @@ def names() -> list[str]:
     return list(REGISTRY)
 
 
-def get_algorithm(name: str, **settings: Any) -> Any:
-    """The algorithm of this name with these settings; the others keep the published values.
+def get_algorithm(name: str, **settings: object) -> AnyAlgorithm:
+    """Return the algorithm of this name with these settings; the others keep the published values.
 
     Examples
     --------
     >>> get_algorithm("2d-upso", particles=20).particles
     20
     """
-    kind = _kind(name)
+    kind = _class_of(name)
     known = [field.name for field in dataclasses.fields(kind)]
     unknown = [setting for setting in settings if setting not in known]
     if unknown:
         raise SettingError(
-            f"{name} has no setting {unknown[0]!r}{_meant(unknown[0], known)}; it has {', '.join(known)}."
+            f"{name} has no setting {unknown[0]!r}{_suggestion(unknown[0], known)}; it has {', '.join(known)}."
         )
-    return kind(**settings)
+    return kind(**settings)  # type: ignore[arg-type]
 
 
-def settings(name: str) -> dict[str, Any]:
-    """The settings of the algorithm of this name with their defaults."""
-    return {field.name: field.default for field in dataclasses.fields(_kind(name))}
+def as_algorithm(algorithm: object, name: str = "algorithm") -> AnyAlgorithm:
+    """Return the algorithm itself, or the one registered under a name; raise SettingError for anything else."""
+    if isinstance(algorithm, str):
+        return get_algorithm(algorithm)
+    if not isinstance(algorithm, Algorithm):
+        raise SettingError(
+            f"{name} must be a registered name or an algorithm such as TwoDUPSO(); got {shown(algorithm)}."
+        )
+    return algorithm
 
 
-def name_of(algorithm: Any) -> str:
-    """The registered name of an algorithm, or its class's name where it has none; a race has its inner one's."""
+def settings(name: str) -> dict[str, object]:
+    """Return the settings of the algorithm of this name with their defaults."""
+    return {field.name: field.default for field in dataclasses.fields(_class_of(name))}
+
+
+def name_of(algorithm: object) -> str:
+    """Return the registered name of an algorithm, or else its class name; a race is named after its inner algorithm."""
     if isinstance(algorithm, Race):
         return f"{name_of(algorithm.algorithm)} (race)"
     return next((name for name, kind in REGISTRY.items() if type(algorithm) is kind), type(algorithm).__name__)
 
 
-def _kind(name: str) -> type[SubsetSettings]:
+def _class_of(name: object) -> type[AnyAlgorithm]:
+    if not isinstance(name, str):
+        raise SettingError(f"the name of an algorithm must be text, such as '2d-elite'; got {shown(name)}.")
     if name not in REGISTRY:
-        raise SettingError(f"there is no algorithm {name!r}{_meant(name, names())}; there are {', '.join(names())}.")
+        hint = _suggestion(name, names())
+        raise SettingError(f"there is no algorithm {shown(name)}{hint}; there are {', '.join(names())}.")
     return REGISTRY[name]
 
 
-def _meant(word: Any, known: list[str]) -> str:
-    close = difflib.get_close_matches(str(word), known, n=1)
+def _suggestion(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word[:100], known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,4 +1,4 @@
-"""Ants on a binary graph: at each feature an edge that takes it and one that leaves it."""
+"""Ant colony on a binary graph: each feature has an edge that selects it and one that does not."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from subswarm.algorithms.subset_settings import SubsetSettings
-from subswarm.core.checks import check_int, check_real
-from subswarm.core.errors import SettingError
-from subswarm.core.types import FloatArray, Masks
+from subswarm._checks import check_int, check_real
+from subswarm._types import FloatArray, Masks
+from subswarm.algorithms.base import Algorithm, State
+from subswarm.algorithms.layout import Layout
+from subswarm.errors import SettingError
 
 __all__ = ["EXCLUDE", "INCLUDE", "AntColony", "Colony", "inclusion_probability", "renewed_pheromone"]
 
@@ -20,32 +21,34 @@ EXCLUDE, INCLUDE = 0, 1
 
 
 @dataclass(frozen=True, eq=False)
-class Colony:
-    """The ants' paths, shape (P, n), and the pheromone τ on the edges, shape (2, n)."""
+class Colony(State):
+    """The paths of the ants, shape (P, n), and the pheromone τ on the edges, shape (2, n)."""
+
+    layout: ClassVar[Layout | None] = Layout()
 
     masks: Masks
     pheromone: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
-class AntColony(SubsetSettings):
-    """Ant colony: an ant takes a feature with the probability that the pheromone on its two edges gives.
+class AntColony(Algorithm[Colony]):
+    """Ant colony: an ant selects a feature with probability τ₁/(τ₀ + τ₁), from the pheromone on its two edges.
 
-    That is τ₁/(τ₀ + τ₁), with no heuristic. A step asks ``ants`` subsets.
+    There is no heuristic term. A step evaluates ``ants`` subsets.
 
     Parameters
     ----------
     ants : int, default=50
     evaporation : float, default=0.2
-        Share of the pheromone that evaporates each step.
+        Share of the pheromone that evaporates in each step.
     elite : float, default=0.1
-        Share of the ants, the best of the step, that leave pheromone (at least one ant).
+        Share of the ants, the best of the step, that deposit pheromone (at least one ant).
     deposit_divisor : float, default=5
-        a: an ant of loss J leaves (1 - J)/a on each edge of its path.
+        a: an ant with loss J deposits (1 - J)/a on each edge of its path.
     min_pheromone, max_pheromone : float, default=0.3 and 1.5
         Bounds of τ, which starts at 1.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
-        See `subswarm.algorithms.SubsetSettings`.
+        See `subswarm.algorithms.Algorithm`.
     """
 
     source: ClassVar[str] = "Yu, Gu, Liu, Shen, Zhao, Genomics, Proteomics & Bioinformatics 7 (2009) 200-208"
@@ -84,8 +87,8 @@ class AntColony(SubsetSettings):
         )
         chance = inclusion_probability(pheromone)
         masks = rng.random(state.masks.shape) < chance
-        wish = np.broadcast_to(chance, masks.shape) * rng.random(masks.shape) if self._is_limited else None
-        return Colony(self.rules(masks.shape[1]).legalize(masks, rng, preference=wish), pheromone)
+        preferred = np.broadcast_to(chance, masks.shape) * rng.random(masks.shape) if self._is_limited else None
+        return Colony(self.rules(masks.shape[1]).legalize(masks, rng, preference=preferred), pheromone)
 
     @property
     def _is_limited(self) -> bool:
@@ -93,12 +96,12 @@ class AntColony(SubsetSettings):
 
 
 def inclusion_probability(pheromone: FloatArray) -> FloatArray:
-    """The probability that an ant takes each feature, shape (n,)."""
+    """Return the probability that an ant selects each feature, shape (n,)."""
     return np.asarray(pheromone[INCLUDE] / pheromone.sum(axis=0))
 
 
 def renewed_pheromone(pheromone: FloatArray, paths: Masks, left: FloatArray, evaporation: float) -> FloatArray:
-    """τ after evaporation, with what each of these ants left on every edge of its path; not yet clipped.
+    """Return τ after evaporation and the deposits ``left`` by these ants on their paths, before clipping.
 
     Examples
     --------

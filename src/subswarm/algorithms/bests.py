@@ -1,27 +1,30 @@
-"""What a swarm remembers: each particle's best position, and whose is the best of all."""
+"""Personal bests of a swarm and its global best."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from subswarm.core.types import FloatArray, Mask, Masks
+from subswarm._types import FloatArray, Mask, Masks
+from subswarm.algorithms.layout import Layout, StatePart
 
 __all__ = ["Bests", "first_bests", "improved", "updated"]
 
 
 @dataclass(frozen=True, eq=False)
-class Bests:
-    """Personal bests, as copies that no later move can change.
+class Bests(StatePart):
+    """Personal bests of all particles.
 
     Attributes
     ----------
     masks : the best position of each particle, shape (P, n)
     fitness : its fitness, shape (P,)
-    leader : whose personal best is the global best
+    leader : index of the particle whose personal best is the global best
     """
+
+    layout: ClassVar[Layout | None] = Layout(ranges={"leader": (0, "masks")})
 
     masks: Masks
     fitness: FloatArray
@@ -29,7 +32,7 @@ class Bests:
 
     @property
     def global_best(self) -> Mask:
-        """gbest, shape (n,)."""
+        """The global best subset, shape (n,)."""
         return np.asarray(self.masks[self.leader])
 
     @property
@@ -38,22 +41,20 @@ class Bests:
 
 
 def first_bests(masks: Masks) -> Bests:
-    """Bests before anything was evaluated: infinitely bad, so that the first evaluation improves on all of them."""
+    """Return the bests before the first evaluation; their losses are infinite, so that any evaluation improves them."""
     return Bests(masks.copy(), np.full(len(masks), np.inf), 0)
 
 
-def improved(bests: Bests, masks: Masks, fitness: FloatArray, *, parsimonious: bool = False) -> NDArray[np.bool_]:
-    """Which particles beat their personal best: strictly, or (parsimonious, D7) equally well with fewer features."""
+def improved(bests: Bests, masks: Masks, fitness: FloatArray, *, parsimonious: bool = False) -> Mask:
+    """Return which particles beat their personal best: strictly, or if parsimonious (D7) with fewer features."""
     better = fitness < bests.fitness
     if parsimonious:
         better |= (fitness == bests.fitness) & (masks.sum(axis=1) < bests.masks.sum(axis=1))
     return np.asarray(better)
 
 
-def updated(
-    bests: Bests, masks: Masks, fitness: FloatArray, better: NDArray[np.bool_], *, parsimonious: bool = False
-) -> Bests:
-    """The bests after a step in which the ``better`` particles improved; only a better one leads (D7)."""
+def updated(bests: Bests, masks: Masks, fitness: FloatArray, better: Mask, *, parsimonious: bool = False) -> Bests:
+    """Return the bests after the ``better`` particles improved; the leader changes only for a better one (D7)."""
     if not better.any():
         return bests
     kept, values = bests.masks.copy(), np.where(better, fitness, bests.fitness)

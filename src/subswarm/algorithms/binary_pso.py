@@ -1,36 +1,48 @@
-"""Binary swarms: a velocity for each feature, squashed into the probability that the feature is in."""
+"""Binary swarms: the sigmoid of a velocity is the probability that the feature is selected."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import expit
 
+from subswarm._checks import check_choice, check_int, check_real
+from subswarm._types import FloatArray, IntArray, Masks
+from subswarm.algorithms.base import Algorithm, State
 from subswarm.algorithms.bests import Bests, first_bests, improved, updated
-from subswarm.algorithms.chaos import CHAOTIC_MAPS, chaotic
-from subswarm.algorithms.subset_settings import SubsetSettings
-from subswarm.core.checks import check_choice, check_int, check_real
-from subswarm.core.errors import SettingError
-from subswarm.core.types import FloatArray, IntArray, Masks
+from subswarm.algorithms.layout import Layout
+from subswarm.errors import SettingError
 
-__all__ = ["BinaryPSO", "BinarySwarm", "CatfishPSO", "ChaoticPSO", "bit_velocity"]
+__all__ = [
+    "CHAOTIC_MAPS",
+    "BinaryPSO",
+    "BinarySwarm",
+    "CatfishPSO",
+    "ChaoticPSO",
+    "bit_velocity",
+    "chaotic",
+    "logistic",
+    "tent",
+]
 
 
 @dataclass(frozen=True, eq=False)
-class BinarySwarm:
+class BinarySwarm(State):
     """The state of a binary swarm of P particles on n features.
 
     Attributes
     ----------
     masks : positions, shape (P, n)
-    velocity : shape (P, n); its sigmoid is the probability that the feature is in
+    velocity : shape (P, n); its sigmoid is the probability that the feature is selected
     bests : personal bests and the leader
-    inertia : ω of the step to come
-    stalled : steps in a row without a better global best
+    inertia : ω of the next step
+    stalled : consecutive steps without a better global best
     """
+
+    layout: ClassVar[Layout | None] = Layout(ranges={"stalled": (0, None)})
 
     masks: Masks
     velocity: FloatArray
@@ -40,10 +52,10 @@ class BinarySwarm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BinaryPSO(SubsetSettings):
-    """BPSO: each bit is drawn with a probability that leans towards the own best and the best of all.
+class BinaryPSO(Algorithm[BinarySwarm]):
+    """BPSO: each bit is drawn with a probability that depends on the personal best and the global best.
 
-    A step asks ``particles`` subsets.
+    A step evaluates ``particles`` subsets.
 
     Parameters
     ----------
@@ -53,9 +65,9 @@ class BinaryPSO(SubsetSettings):
     cognitive, social : float, default=2
         c₁ and c₂.
     max_velocity : float, default=6
-        Velocities stay within ± this, so that no bit is ever certain.
+        Velocities are clipped to ± this value, so that every bit keeps a chance to change.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
-        See `subswarm.algorithms.SubsetSettings`.
+        See `subswarm.algorithms.Algorithm`.
     """
 
     source: ClassVar[str] = "Kennedy, Eberhart, IEEE Int. Conf. Systems, Man and Cybernetics (1997) 4104-4108"
@@ -75,13 +87,13 @@ class BinaryPSO(SubsetSettings):
         check_real("max_velocity", self.max_velocity, above=0)
 
     def begin(self, n_features: int, rng: Generator) -> BinarySwarm:
-        """Random positions, and velocities from U[-max, max]."""
+        """Draw random positions, and velocities from U[-max, max]."""
         masks = self.first_masks(self.particles, n_features, rng)
         velocity = rng.uniform(-self.max_velocity, self.max_velocity, size=masks.shape)
         return BinarySwarm(masks, velocity, first_bests(masks), self.inertia, 0)
 
     def step(self, state: BinarySwarm, fitness: FloatArray, progress: float, rng: Generator) -> BinarySwarm:
-        """Take in the fitness; disturb the swarm where the variant does; move."""
+        """Update the bests, disturb the swarm if the variant does, and move."""
         better = improved(state.bests, state.masks, fitness)
         bests = updated(state.bests, state.masks, fitness, better)
         stalled = 0 if bests.global_fitness < state.bests.global_fitness else state.stalled + 1
@@ -92,7 +104,7 @@ class BinaryPSO(SubsetSettings):
         return replace(swarm, masks=masks, velocity=velocity)
 
     def disturbed(self, swarm: BinarySwarm, fitness: FloatArray, rng: Generator) -> BinarySwarm:
-        """The swarm as it is before it moves: what the variants vary."""
+        """Return the swarm as it is before it moves; variants override this."""
         return swarm
 
     def _velocity(self, swarm: BinarySwarm, rng: Generator) -> FloatArray:
@@ -102,9 +114,14 @@ class BinaryPSO(SubsetSettings):
 
 
 def bit_velocity(
-    velocity: FloatArray, masks: Masks, bests: Bests, inertia: float, own: Any, leading: Any
+    velocity: FloatArray,
+    masks: Masks,
+    bests: Bests,
+    inertia: float,
+    own: FloatArray | float,
+    leading: FloatArray | float,
 ) -> FloatArray:
-    """ω v + own (pbest - x) + leading (gbest - x), bits taken as 0 and 1.
+    """Return ω v + own (pbest - x) + leading (gbest - x), with bits as 0 and 1.
 
     Examples
     --------
@@ -120,15 +137,15 @@ def bit_velocity(
 
 @dataclass(frozen=True, kw_only=True)
 class CatfishPSO(BinaryPSO):
-    """Catfish BPSO: when the swarm stalls, its worst particles are thrown to the corners of the space.
+    """Catfish BPSO: if the swarm stalls, its worst particles move to the corners of the space.
 
     Parameters
     ----------
     patience : int, default=3
-        Steps in a row without a better global best before the catfish come.
+        Consecutive steps without a better global best after which the catfish are used.
     catfish : float, default=0.1
-        Share of the particles, the worst, that they replace (at least one): all features or none, by a coin each.
-        They keep their velocities, and move before they are evaluated.
+        Share of the particles, the worst, that are replaced (at least one) by all features or none, at random. They
+        keep their velocities, and move before they are evaluated.
     """
 
     source: ClassVar[str] = "Chuang, Tsai, Yang, Expert Systems with Applications 38 (2011) 12699-12707"
@@ -151,7 +168,7 @@ class CatfishPSO(BinaryPSO):
 
 
 def worst_rows(fitness: FloatArray, count: int) -> IntArray:
-    """The ``count`` rows of highest fitness; of equals the later ones.
+    """Return the ``count`` rows with the highest loss; of equal rows the later ones.
 
     Examples
     --------
@@ -168,7 +185,7 @@ class ChaoticPSO(BinaryPSO):
     Parameters
     ----------
     inertia : float, default=0.48
-        Where the map starts; the first step uses the value after it.
+        Start of the map; the first step uses the value after it.
     chaotic_map : "logistic" or "tent"
     """
 
@@ -185,9 +202,42 @@ class ChaoticPSO(BinaryPSO):
         third = chaotic(self.chaotic_map, second)
         if third in (0.0, second):
             raise SettingError(
-                f"inertia={self.inertia} is a point from which the {self.chaotic_map} map comes to rest; "
-                "choose another between 0 and 1, such as 0.48."
+                f"inertia={self.inertia} leads to a fixed point of the {self.chaotic_map} map; use another value "
+                "between 0 and 1, such as 0.48."
             )
 
     def disturbed(self, swarm: BinarySwarm, fitness: FloatArray, rng: Generator) -> BinarySwarm:
         return replace(swarm, inertia=chaotic(self.chaotic_map, swarm.inertia))
+
+
+CHAOTIC_MAPS = ("logistic", "tent")
+
+
+TENT_TOP = 0.7
+
+
+def logistic(value: float) -> float:
+    """Return the next value of the logistic map, 4 w (1 - w).
+
+    Examples
+    --------
+    >>> round(logistic(0.48), 4), round(logistic(0.9984), 5)
+    (0.9984, 0.00639)
+    """
+    return 4.0 * value * (1.0 - value)
+
+
+def tent(value: float) -> float:
+    """Return the next value of the tent map with its top at 0.7.
+
+    Examples
+    --------
+    >>> round(tent(0.35), 4), round(tent(0.85), 4)
+    (0.5, 0.5)
+    """
+    return value / TENT_TOP if value < TENT_TOP else (1.0 - value) / (1.0 - TENT_TOP)
+
+
+def chaotic(name: str, value: float) -> float:
+    """Return the next value of the map of this name."""
+    return logistic(value) if name == "logistic" else tent(value)

@@ -1,4 +1,4 @@
-"""Boolean PSO: learning by and, or and exclusive or."""
+"""Boolean PSO: velocities from the Boolean operations and, or and exclusive or."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
+from subswarm._checks import check_int, check_real
+from subswarm._types import FloatArray, Masks
+from subswarm.algorithms.base import Algorithm, State
 from subswarm.algorithms.bests import Bests, first_bests, improved, updated
-from subswarm.algorithms.learning import ranked_features
-from subswarm.algorithms.subset_settings import SubsetSettings
-from subswarm.core.checks import check_int, check_real
-from subswarm.core.types import FloatArray, Masks
+from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.two_d.learning import ranked_features
 
 __all__ = ["BooleanPSO", "BooleanSwarm", "at_most", "boolean_velocity"]
 
 
 @dataclass(frozen=True, eq=False)
-class BooleanSwarm:
+class BooleanSwarm(State):
     """Positions and velocities as bits, both of shape (P, n), and the bests."""
+
+    layout: ClassVar[Layout | None] = Layout()
 
     masks: Masks
     velocity: Masks
@@ -27,11 +30,11 @@ class BooleanSwarm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BooleanPSO(SubsetSettings):
-    """Boolean PSO: bits are flipped where a particle differs from its own best and from the best of all, by chance.
+class BooleanPSO(Algorithm[BooleanSwarm]):
+    """Boolean PSO: random bits are flipped in which a particle differs from its personal best and the global best.
 
     v = (ω ∧ v) ∨ (c₁ ∧ (pbest ⊕ x)) ∨ (c₂ ∧ (gbest ⊕ x)) and x = x ⊕ v, with random bits ω, c₁ and c₂. A step
-    asks ``particles`` subsets.
+    evaluates ``particles`` subsets.
 
     Parameters
     ----------
@@ -39,10 +42,10 @@ class BooleanPSO(SubsetSettings):
     inertia, cognitive, social : float, default=0.1, 0.5 and 0.5
         Probabilities that a bit of ω, c₁ and c₂ is one.
     max_velocity : int or None, default=2
-        Most bits a particle may flip in a step; of more, chance keeps as many. None sets no limit, and then the swarm
-        soon agrees on one subset and freezes, since a bit in which nobody differs cannot change again.
+        Maximum number of bits that a particle flips in a step; if there are more, a random selection is flipped. None
+        sets no limit; then the swarm soon converges, because a bit that is equal in all particles cannot change.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
-        See `subswarm.algorithms.SubsetSettings`.
+        See `subswarm.algorithms.Algorithm`.
     """
 
     source: ClassVar[str] = (
@@ -89,8 +92,8 @@ def boolean_velocity(velocity: Masks, masks: Masks, bests: Bests, inertia: Masks
 
 
 def at_most(count: int, bits: Masks, rng: Generator) -> Masks:
-    """The bits with at most ``count`` ones in a row, chance deciding which of more stay."""
+    """Return the bits with a random selection of at most ``count`` ones in each row."""
     if count >= bits.shape[1]:
         return bits
-    wish = np.where(bits, rng.random(bits.shape), -1.0)
-    return bits & ranked_features(wish, np.full(len(bits), count, dtype=np.intp))
+    preferred = np.where(bits, rng.random(bits.shape), -1.0)
+    return bits & ranked_features(preferred, np.full(len(bits), count, dtype=np.intp))

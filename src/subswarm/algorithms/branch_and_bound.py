@@ -1,4 +1,4 @@
-"""Branch and bound: the best subset of a size without trying them all, where the criterion is monotone."""
+"""Branch and bound: the best subset of a size for a monotone criterion, without evaluating all subsets."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from subswarm.algorithms.subset_settings import SubsetSettings
-from subswarm.core.checks import check_real
-from subswarm.core.errors import SettingError
-from subswarm.core.masks import SubsetRules
-from subswarm.core.types import FloatArray, IntArray, Mask, Masks
+from subswarm._checks import check_real
+from subswarm._types import FloatArray, IntArray, Mask, Masks
+from subswarm.algorithms.base import Algorithm, State
+from subswarm.algorithms.layout import Layout, StatePart
+from subswarm.algorithms.masks import SubsetRules
+from subswarm.errors import SettingError
 
 __all__ = ["BranchAndBound", "Nodes", "Tree"]
 
 
 @dataclass(frozen=True, eq=False)
-class Nodes:
-    """Nodes of the tree, the next to be opened last.
+class Nodes(StatePart):
+    """Nodes of the tree; the last one is opened next.
 
     Attributes
     ----------
-    masks : the features still in, shape (K, n)
-    droppable : those of them that the branch may yet drop, shape (K, n)
-    bound : the fitness of ``masks``, which nothing below the node can beat, shape (K,)
+    masks : the remaining features, shape (K, n)
+    droppable : features that the branch may still drop, shape (K, n)
+    bound : the loss of ``masks``, a lower bound for all subsets below the node, shape (K,)
     """
+
+    layout: ClassVar[Layout | None] = Layout(varying={"masks": "nodes", "droppable": "nodes", "bound": "nodes"})
 
     masks: Masks
     droppable: Masks
@@ -34,17 +37,21 @@ class Nodes:
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
-    """Where a branch and bound is.
+class Tree(State):
+    """The state of a branch and bound search.
 
     Attributes
     ----------
-    masks : the candidates of the opened node, one feature dropped in each (at first all features), shape (C, n)
-    dropped : which feature that is, shape (C,); -1 for the root
-    parent : fitness of the opened node; minus infinity above the root
-    waiting : nodes not opened yet
-    best : the lowest fitness of a subset that is small enough
+    masks : the candidates of the open node, each with one feature dropped (at first all features), shape (C, n)
+    dropped : the dropped feature of each candidate, shape (C,); -1 for the root
+    parent : loss of the open node; minus infinity for the root
+    waiting : nodes that are not open yet
+    best : the lowest loss of a subset that is small enough
     """
+
+    layout: ClassVar[Layout | None] = Layout(
+        varying={"masks": "candidates", "dropped": "candidates"}, ranges={"dropped": (-1, "n_features")}
+    )
 
     masks: Masks
     dropped: IntArray
@@ -54,27 +61,26 @@ class Tree:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BranchAndBound(SubsetSettings):
-    """The best subset of ``max_features`` features, for a criterion that never improves when a feature is dropped.
+class BranchAndBound(Algorithm[Tree]):
+    """Find the best subset of ``max_features`` features, if the loss never falls when a feature is dropped.
 
-    Starting from all features it drops one after the other; a branch whose fitness is no better than the best small
-    enough subset is cut off with everything below it. Each node drops the features that are missed most first, so that
-    its largest branches are the likeliest to be cut. A step asks the candidates of one node, at most n subsets. It is
-    exact for a monotone criterion, and ends with an error when an evaluation contradicts that: most cross-validated
-    losses do. Without ``max_features`` the answer is all features.
+    The search starts from all features and drops one after the other. A branch is pruned if its loss is not better than
+    the best subset that is small enough. Each node drops the most useful features first, so that its largest branches
+    are the most likely to be pruned. A step evaluates the candidates of one node, at most n subsets. The result is
+    exact for a monotone criterion. If an evaluation contradicts this, the search ends with an error; most
+    cross-validated losses are not monotone. Without ``max_features`` the result is all features.
 
     Parameters
     ----------
     tolerance : float, default=1e-9
-        By how much, relative to the larger of 1 and its size, a loss may fall when a feature is dropped before the
+        How much a loss may fall when a feature is dropped, relative to the larger of 1 and the loss, before the
         criterion counts as not monotone.
     min_features, max_features, fixed_features, feature_sizes
-        See `subswarm.algorithms.SubsetSettings`.
+        See `subswarm.algorithms.Algorithm`.
     """
 
     source: ClassVar[str] = "Narendra, Fukunaga, IEEE Trans. Computers C-26 (1977) 917-922"
-    needs_monotone: ClassVar[bool] = True
-    """Dropping a feature may not lower the fitness."""
+    needs_monotone = True
 
     tolerance: float = 1e-9
 
@@ -118,7 +124,7 @@ class BranchAndBound(SubsetSettings):
         return None
 
     def _branches(self, tree: Tree, fitness: FloatArray, small: Mask, rules: SubsetRules) -> Nodes:
-        """The candidates as nodes: each may drop what comes after it, from the most to the least missed."""
+        """Return the candidates as nodes; each may drop the features after it, from the most to the least useful."""
         order = np.argsort(-fitness, kind="stable")
         masks = tree.masks[order]
         droppable = np.zeros_like(masks)
@@ -139,12 +145,12 @@ class BranchAndBound(SubsetSettings):
             raise SettingError(
                 "branch and bound needs a criterion that never improves when a feature is dropped; but dropping number "
                 f"{tree.dropped[first]} from a subset of {int(tree.masks[first].sum()) + 1} lowered the loss from "
-                f"{tree.parent:g} to {fitness[first]:g}, so its answer could be wrong. Use another search, as sffs."
+                f"{tree.parent:g} to {fitness[first]:g}, so it could be wrong. Use another search, such as sffs."
             )
 
 
 def _joined(nodes: Nodes, more: Nodes) -> Nodes:
-    """All these nodes; of the new ones the best is the last, and so the first to be opened."""
+    """Return all nodes; the best of the new ones is last, so it is opened next."""
     return Nodes(
         masks=np.concatenate([nodes.masks, more.masks]),
         droppable=np.concatenate([nodes.droppable, more.droppable]),
@@ -153,6 +159,6 @@ def _joined(nodes: Nodes, more: Nodes) -> Nodes:
 
 
 def _popped(nodes: Nodes) -> tuple[Nodes, Nodes]:
-    """The last node, and the others."""
+    """Return the last node, and the others."""
     last = Nodes(nodes.masks[-1:], nodes.droppable[-1:], nodes.bound[-1:])
     return last, replace(nodes, masks=nodes.masks[:-1], droppable=nodes.droppable[:-1], bound=nodes.bound[:-1])

@@ -1,4 +1,4 @@
-"""Whether the heaviest rules of an algorithm run compiled."""
+"""Choose between the compiled and the NumPy version of an algorithm's computations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["kernel_or"]
 
 _CALLS = count()
 _WORTH_IMPORTING_NUMBA = 10_000
-"""Rules called (six a step) after which NumPy has taken as much longer as importing numba would have (0.5 s)."""
+"""Calls (six a step) after which NumPy has cost as much extra time as importing numba takes (0.5 s)."""
 
 
 def kernel_or(plain: ModuleType, kernel: str) -> ModuleType:
-    """The module ``kernel`` where numba is loaded already, as it is once a fast engine has scored a subset.
+    """Return the compiled module ``kernel`` if numba is loaded, as it is once a fast engine has scored a subset.
 
-    Importing it for these rules alone takes longer than one search saves, so that waits until many have been under
-    way. Before that, and where there is no numba, the rules in plain NumPy: their numbers are the same.
+    Importing numba only for these computations takes longer than a single search saves, so this happens after many
+    calls. Before that, and if numba is not installed, the ``plain`` NumPy module is returned. The results are the same.
     """
     if "numba" in sys.modules or next(_CALLS) >= _WORTH_IMPORTING_NUMBA:
         return _imported(kernel) or plain

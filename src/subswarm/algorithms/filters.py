@@ -1,54 +1,57 @@
-"""Filters as subset searches: the features in the order of a ranking, and the best prefix by the same objective.
+"""Filters as subset searches: evaluate the prefixes of a feature ranking and keep the best one.
 
-A ranking needs the table, which a search never sees. So these settings hold the scores of the features, and
-`subswarm.hybrid.with_scores` fills them in from the data.
+The scores of the features are a setting. `bind` fills them in from the ranking of the problem, because a search itself
+never sees the data.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
 
-from subswarm.algorithms.subset_settings import SubsetSettings
-from subswarm.core.checks import check_int, check_real
-from subswarm.core.errors import SettingError
-from subswarm.core.masks import SubsetRules
-from subswarm.core.types import FloatArray, IntArray, Masks
+from subswarm._checks import as_tuple, check_int, check_real
+from subswarm._types import FloatArray, IntArray, Masks
+from subswarm.algorithms.base import Algorithm, Problem, State
+from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.masks import SubsetRules
+from subswarm.errors import SettingError
 
 __all__ = ["MRMR", "AnovaF", "MutualInformation", "Prefixes", "RankingSearch", "ReliefF", "prefixes"]
 
 
 @dataclass(frozen=True, eq=False)
-class Prefixes:
-    """The prefixes to evaluate, shape (C, n), and how many there have been up to the end of these."""
+class Prefixes(State):
+    """The prefixes to evaluate, shape (C, n), and the number of prefixes up to the end of these."""
+
+    layout: ClassVar[Layout | None] = Layout(varying={"masks": "prefixes"}, ranges={"reached": (0, None)})
 
     masks: Masks
     reached: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingSearch(SubsetSettings):
-    """The best prefix of a ranking of the features.
+class RankingSearch(Algorithm[Prefixes]):
+    """Find the best prefix of a feature ranking.
 
-    A step asks ``batch`` prefixes, from short to long.
+    A step evaluates ``batch`` prefixes, from short to long.
 
     Parameters
     ----------
     scores : tuple of float or None
-        How good each feature is alone, the higher the better (equals go by index). None until someone who has the
-        data fills them in: `subswarm.hybrid.with_scores`, as the selector and the command line do.
+        Score of each feature, higher is better; ties are broken by index. None computes them from the data when a
+        search starts.
     batch : int, default=50
-        Prefixes a step.
+        Prefixes evaluated in a step.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
-        See `subswarm.algorithms.SubsetSettings`. Initial subsets are evaluated before the prefixes.
+        See `subswarm.algorithms.Algorithm`. Initial subsets are evaluated before the prefixes.
     """
 
-    source: ClassVar[str] = "a ranking of your own"
+    source: ClassVar[str] = "user-defined ranking"
     ranking: ClassVar[str] = ""
-    """The name of the ranking in `subswarm.evaluation.rankings`."""
+    """The name of the ranking in `subswarm.objective.filters`."""
 
     scores: tuple[float, ...] | None = None
     batch: int = 50
@@ -56,8 +59,22 @@ class RankingSearch(SubsetSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_int("batch", self.batch, low=1)
-        for score in self.scores or ():
-            check_real("each of scores", score)
+        if self.scores is not None:
+            scores = as_tuple("scores", self.scores, of="numbers, one for each feature")
+            for score in scores:
+                check_real("each of scores", score)
+            object.__setattr__(self, "scores", scores)  # an iterator can be read only once
+
+    def bind(self, problem: Problem) -> Self:
+        """Return the filter with the scores of its ranking, unless it has scores already."""
+        bound = super().bind(problem)
+        if bound.scores is not None or problem.ranking is None:
+            return bound
+        if not self.ranking:
+            raise SettingError(
+                "RankingSearch has no ranking of its own; give it scores=(...), or use a filter such as mrmr."
+            )
+        return replace(bound, scores=tuple(problem.ranking(self.ranking).tolist()))
 
     def begin(self, n_features: int, rng: Generator) -> Prefixes:
         first = self._following(0, n_features, rng)
@@ -73,7 +90,7 @@ class RankingSearch(SubsetSettings):
     def _following(self, reached: int, n_features: int, rng: Generator) -> Prefixes:
         rules, scores = self.rules(n_features), self._scores_of(n_features)
         lengths = legal_lengths(scores, rules)
-        if not len(lengths):  # whole groups fit no prefix between the limits: the nearest subset to the ranking
+        if not len(lengths):  # no prefix of whole groups is within the limits
             nearest = rules.legalize(
                 np.zeros((int(reached == 0), n_features), dtype=bool), rng, preference=scores[None]
             )
@@ -84,8 +101,8 @@ class RankingSearch(SubsetSettings):
     def _scores_of(self, n_features: int) -> FloatArray:
         if self.scores is None:
             raise SettingError(
-                f"{type(self).__name__} ranks the features by the data and has no scores yet; use "
-                "subswarm.hybrid.with_scores(algorithm, X, y) first, or the selector, which does so itself."
+                f"{type(self).__name__} ranks the features by the data and has no scores yet; search with an objective "
+                "from make_objective, which has the data, or give it scores=(...)."
             )
         if len(self.scores) != n_features:
             raise SettingError(f"scores must have one entry for each of {n_features} features; got {len(self.scores)}.")
@@ -93,19 +110,19 @@ class RankingSearch(SubsetSettings):
 
 
 def ranked(scores: FloatArray, rules: SubsetRules) -> IntArray:
-    """The features from best to worst, the fixed ones before all, shape (n,)."""
+    """Return the features from best to worst, fixed features first, shape (n,)."""
     return np.lexsort((-scores, ~rules.fixed))
 
 
 def legal_lengths(scores: FloatArray, rules: SubsetRules) -> IntArray:
-    """Which lengths of prefixes are legal, ascending."""
+    """Return the legal lengths of prefixes, ascending."""
     columns = np.cumsum(rules.sizes[ranked(scores, rules)])
     lengths = np.flatnonzero((columns >= rules.lower) & (columns <= rules.upper)) + 1
     return np.asarray(lengths[lengths >= int(rules.fixed.sum())])
 
 
 def prefixes(scores: FloatArray, lengths: IntArray, rules: SubsetRules) -> Masks:
-    """The prefixes of these lengths, shape (C, n).
+    """Return the prefixes of these lengths, shape (C, n).
 
     Examples
     --------
@@ -120,7 +137,7 @@ def prefixes(scores: FloatArray, lengths: IntArray, rules: SubsetRules) -> Masks
 
 @dataclass(frozen=True, kw_only=True)
 class MutualInformation(RankingSearch):
-    """Features by their mutual information with the target."""
+    """Rank features by their mutual information with the target."""
 
     source: ClassVar[str] = "Battiti, IEEE Trans. Neural Networks 5 (1994) 537-550; estimate: Ross, PLoS ONE 9 (2014)"
     ranking: ClassVar[str] = "mutual-information"
@@ -128,7 +145,7 @@ class MutualInformation(RankingSearch):
 
 @dataclass(frozen=True, kw_only=True)
 class AnovaF(RankingSearch):
-    """Features by the F statistic of a one-way analysis of variance between the classes."""
+    """Rank features by the F statistic of a one-way analysis of variance between the classes."""
 
     source: ClassVar[str] = "Fisher, Statistical Methods for Research Workers (1925)"
     ranking: ClassVar[str] = "anova-f"
@@ -136,7 +153,7 @@ class AnovaF(RankingSearch):
 
 @dataclass(frozen=True, kw_only=True)
 class ReliefF(RankingSearch):
-    """Features by how they differ between near rows of other classes, less between near rows of the same."""
+    """Rank features by how much more they differ between near rows of different classes than of the same class."""
 
     source: ClassVar[str] = "Kononenko, European Conf. Machine Learning (1994) 171-182"
     ranking: ClassVar[str] = "relieff"
@@ -144,7 +161,7 @@ class ReliefF(RankingSearch):
 
 @dataclass(frozen=True, kw_only=True)
 class MRMR(RankingSearch):
-    """Features by relevance less redundancy: information on the target, less the mean shared with those before."""
+    """Rank features by relevance to the target minus redundancy, the mean information shared with those before."""
 
     source: ClassVar[str] = (
         "Peng, Long, Ding, IEEE Trans. Pattern Analysis and Machine Intelligence 27 (2005) 1226-1238"

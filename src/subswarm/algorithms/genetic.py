@@ -1,4 +1,4 @@
-"""The genetic algorithm: parents by roulette, one cut, a few flipped bits."""
+"""The genetic algorithm: roulette selection, one-point crossover and mutation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from subswarm.algorithms.learning import wheel_position
-from subswarm.algorithms.subset_settings import SubsetSettings
-from subswarm.core.checks import check_choice, check_int, check_real
-from subswarm.core.types import FloatArray, IntArray, Masks
+from subswarm._checks import check_choice, check_int, check_real
+from subswarm._types import FloatArray, IntArray, Masks
+from subswarm.algorithms.base import Algorithm, State
+from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.two_d.learning import wheel_position
 
 __all__ = ["GeneticAlgorithm", "Population", "crossed", "flipped", "selection_weights"]
 
@@ -19,35 +20,36 @@ SCALINGS = ("raw", "window")
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class Population(State):
     """One generation, shape (N, n)."""
+
+    layout: ClassVar[Layout | None] = Layout()
 
     masks: Masks
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneticAlgorithm(SubsetSettings):
-    """Genetic algorithm: parents by roulette, one-point crossover, flipped bits, no elitism.
+class GeneticAlgorithm(Algorithm[Population]):
+    """Genetic algorithm: roulette selection, one-point crossover, mutation, no elitism.
 
-    A step asks the whole generation, survivors included: ``population`` subsets.
+    A step evaluates a whole generation of ``population`` subsets, including survivors.
 
     Parameters
     ----------
     population : int, default=80
-        N.
+        N, the size of a generation.
     crossover : float, default=0.45
-        Probability that a pair of parents is cut at one random point and crossed.
+        Probability that a pair of parents is crossed at one random point.
     mutation : float, default=0.01
         Probability that a bit is flipped.
     scaling : "raw" or "window"
-        What a place on the roulette wheel is worth: 1 - J, or how far J is below the worst of the generation (the
-        stronger rival).
+        Weight on the roulette wheel: 1 - J, or the difference between J and the worst of the generation, which is the
+        stronger choice.
     generation_gap : float, default=1
-        Share of a generation replaced by offspring; the rest are survivors drawn at random (Grefenstette's setting
-        with "window" is 0.9). There is no elitism: the best subset ever seen is kept by the search, not by the
-        population.
+        Share of a generation that is replaced by offspring; the rest are random survivors (Grefenstette uses 0.9 with
+        "window"). There is no elitism: the search keeps the best subset, the population does not.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
-        See `subswarm.algorithms.SubsetSettings`.
+        See `subswarm.algorithms.Algorithm`.
     """
 
     source: ClassVar[str] = (
@@ -83,7 +85,7 @@ class GeneticAlgorithm(SubsetSettings):
 
 
 def selection_weights(fitness: FloatArray, scaling: str) -> FloatArray:
-    """How much of the roulette wheel each subset has, the largest being 1; all the same where none has any.
+    """Return the weight of each subset on the roulette wheel, the largest being 1; all are equal if all are 0.
 
     Examples
     --------
@@ -95,19 +97,21 @@ def selection_weights(fitness: FloatArray, scaling: str) -> FloatArray:
     if scaling == "raw":
         weights = np.maximum(1.0 - fitness, 0.0)
     else:
-        scaled = fitness / max(float(np.abs(fitness).max()), np.finfo(np.float64).tiny)  # no difference overflows
+        scaled = fitness / max(
+            float(np.abs(fitness).max()), np.finfo(np.float64).tiny
+        )  # so that no difference overflows
         weights = scaled.max() - scaled
     largest = weights.max()
     return weights / largest if largest > 0 else np.ones_like(weights)
 
 
 def selected(weights: FloatArray, count: int, rng: Generator) -> IntArray:
-    """``count`` rows drawn by roulette, with replacement."""
+    """Draw ``count`` rows by roulette, with replacement."""
     return wheel_position(np.broadcast_to(weights, (count, len(weights))), 1.0 - rng.random(count))
 
 
 def crossed(parents: Masks, probability: float, rng: Generator) -> Masks:
-    """The children of neighbouring parents (2k and 2k + 1): with this probability they swap all bits after one cut."""
+    """Return the children of parents 2k and 2k + 1, which swap all bits after one cut with this probability."""
     mothers, fathers = parents[0::2], parents[1::2]
     pairs, n = mothers.shape
     cut = rng.integers(1, max(n, 2), size=pairs)
@@ -119,5 +123,5 @@ def crossed(parents: Masks, probability: float, rng: Generator) -> Masks:
 
 
 def flipped(masks: Masks, probability: float, rng: Generator) -> Masks:
-    """The masks with each bit flipped with this probability."""
+    """Return the masks with each bit flipped with this probability."""
     return masks ^ (rng.random(masks.shape) < probability)

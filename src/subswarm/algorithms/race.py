@@ -1,74 +1,95 @@
-"""A race: newcomers are scored on one partition of a repeated cross-validation, and only the elite on all of them."""
+"""A race: new subsets are scored on one repeat of the cross-validation, and only the best of them on all repeats."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.random import Generator
 
-from subswarm.algorithms.partitions import informed
-from subswarm.algorithms.subset_settings import rules_of
-from subswarm.core.checks import check_int
-from subswarm.core.errors import SettingError
-from subswarm.core.masks import SubsetRules
-from subswarm.core.types import FloatArray, IntArray, Masks
+from subswarm._checks import check_int, shown
+from subswarm._types import FloatArray, IntArray, Masks
+from subswarm.algorithms.base import Algorithm, AnyAlgorithm, Finalists, Problem, State
+from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.masks import SubsetRules
+from subswarm.errors import SettingError
 
-__all__ = ["Race", "RaceState", "inside"]
+__all__ = ["Race", "RaceState"]
+
+I = TypeVar("I", bound=State)  # noqa: E741
 
 
 @dataclass(frozen=True, eq=False)
-class RaceState:
-    """Where a race is: newcomers on the first partition, or those of them that did well there on the others.
+class RaceState(State):
+    """The state of a race.
 
     Attributes
     ----------
-    masks : what to evaluate next, shape (Q, n); none once the inner algorithm has finished
-    partitions : the partition to score each of them on, shape (Q,)
-    inner : the inner algorithm's state, whose masks (P, n) are the newcomers
-    first : their losses on the first partition, shape (P,); none before they were scored there
-    promoted : which of them are being scored on the other partitions, best first
-    elite : the best subsets scored on all partitions, best first and the smaller where equally good, shape (K, n)
-    elite_fitness : their mean losses over all partitions, shape (K,)
+    masks : the subsets to evaluate next, shape (Q, n): the new ones, or the promoted ones once for each other repeat;
+        none once the inner algorithm has finished
+    partitions : the repeat to score each of them on, shape (Q,)
+    inner : the inner algorithm's state, whose masks (P, n) are the new subsets
+    first : their losses on the first repeat, shape (P,); empty before they are scored there
+    promoted : indices of those being scored on the other repeats, best first
+    elite : the best subsets scored on all repeats, shape (K, n), by loss and then by size
+    elite_fitness : their mean losses over all repeats, shape (K,)
     """
 
+    layout: ClassVar[Layout | None] = Layout(
+        varying={
+            "masks": "asked",
+            "partitions": "asked",
+            "first": "first",
+            "promoted": "promoted",
+            "elite": "elite",
+            "elite_fitness": "elite",
+        },
+        ranges={"promoted": (0, "first")},
+    )
+
     masks: Masks
-    partitions: IntArray
-    inner: Any
+    partitions: IntArray = field()
+    inner: State
     first: FloatArray
     promoted: IntArray
     elite: Masks
     elite_fitness: FloatArray
 
+    def is_consistent(self) -> bool:
+        """Return whether the masks are the new subsets, or the promoted ones once for each of the other repeats."""
+        if not len(self.promoted):
+            return len(self.masks) == len(self.inner.masks) and not self.partitions.any()
+        others = np.arange(1, len(self.masks) // len(self.promoted) + 1)
+        expected = np.tile(others, len(self.promoted))
+        return len(self.first) == len(self.inner.masks) and np.array_equal(self.partitions, expected)
+
     @property
     def cardinality_likelihood(self) -> FloatArray | None:
-        """What the inner state holds likely, for plots; None where it has no such thing."""
-        return getattr(self.inner, "cardinality_likelihood", None)
+        """The likelihoods of the inner state."""
+        return self.inner.cardinality_likelihood
 
 
 @dataclass(frozen=True)
-class Race:
-    """Any algorithm, its subsets scored on one partition first and only the elite on all: most cost one evaluation.
+class Race(Algorithm[RaceState]):
+    """Run any algorithm so that most subsets cost one evaluation on a repeated cross-validation.
 
-    Every subset that the inner algorithm asks for is scored on the first partition. Those whose loss there is no more
-    than the mean loss of the worst of the elite, the best subsets known on all partitions, are then scored on the
-    others, each for one evaluation; of one batch at most as many as the elite may hold. The inner algorithm is told the
-    mean over all partitions where it is known, and the loss on the first one where not. The elite is what the race
-    vouches for.
+    Every subset that the inner algorithm proposes is scored on the first repeat. If its loss there is at most the mean
+    loss of the worst member of the elite (the best subsets known on all repeats), it is then scored on the other
+    repeats, for one evaluation each. At most as many subsets of a batch are promoted as the elite holds. The inner
+    algorithm receives the mean loss over all repeats if it is known, and the loss on the first repeat otherwise. The
+    finalists of the race are its elite.
 
-    With one partition it is the inner algorithm, subset by subset and draw by draw.
+    Without repeats, a race is identical to its inner algorithm.
 
     Parameters
     ----------
     algorithm : an algorithm, such as ``TwoDUPSO()``
-        Its limits, fixed features and groups are the race's.
+        Its limits, fixed features and groups are those of the race.
     elite : int, default=60
-        How many of the best subsets are kept.
+        Number of best subsets to keep.
     n_partitions : int or None
-        Partitions of the objective, filled in by the search.
+        Number of repeats of the cross-validation; filled in by the search.
 
     Examples
     --------
@@ -82,108 +103,105 @@ class Race:
     True
     """
 
-    algorithm: Any
+    uses_single_partitions: ClassVar[bool] = True
+
+    algorithm: AnyAlgorithm
     _: KW_ONLY
     elite: int = 60
     n_partitions: int | None = None
 
+    # Copied from the inner algorithm, so they are no settings of the race.
+    min_features: int = field(init=False, repr=False)
+    max_features: int | None = field(init=False, repr=False)
+    fixed_features: tuple[int, ...] = field(init=False, repr=False)
+    feature_sizes: tuple[int, ...] | None = field(init=False, repr=False)
+    initial_subsets: tuple[tuple[int, ...], ...] = field(init=False, repr=False)
+
     def __post_init__(self) -> None:
         check_int("elite", self.elite, low=1)
         check_int("n_partitions", self.n_partitions, low=1, optional=True)
-        inner: Any = self.algorithm
-        if not hasattr(inner, "begin") or not dataclasses.is_dataclass(inner) or isinstance(inner, type):
-            raise SettingError(f"a race wants an algorithm such as TwoDUPSO(); got {inner!r}.")
-        inner = informed(inner, 1)
-        if getattr(inner, "n_partitions", 1) != 1:
-            raise SettingError(
-                f"{type(inner).__name__} has n_partitions={inner.n_partitions}, but inside a race it sees one; "
-                "leave its n_partitions at None."
-            )
+        if not isinstance(self.algorithm, Algorithm):
+            raise SettingError(f"a race runs an algorithm such as TwoDUPSO(); got {shown(self.algorithm)}.")
+        inner = self.algorithm.with_partitions(1)
         object.__setattr__(self, "algorithm", inner)
+        for name in (*(shared.name for shared in fields(Algorithm)), "parsimonious", "needs_monotone"):
+            object.__setattr__(self, name, getattr(inner, name))
 
-    @property
-    def parsimonious(self) -> bool:
-        """Whether the smaller of equally good subsets is the better one: as the inner algorithm has it."""
-        return bool(getattr(self.algorithm, "parsimonious", False))
+    def bind(self, problem: Problem) -> Self:
+        """Return the race with its inner algorithm bound; the inner one sees a single repeat."""
+        inner = self.algorithm.bind(replace(problem, n_partitions=1))
+        bound = self if inner is self.algorithm else replace(self, algorithm=inner)
+        return bound.with_partitions(problem.n_partitions)
 
-    @property
-    def needs_monotone(self) -> bool:
-        """Whether the inner algorithm wants a fitness that never falls when a feature is dropped."""
-        return bool(getattr(self.algorithm, "needs_monotone", False))
-
-    @property
-    def feature_sizes(self) -> tuple[int, ...] | None:
-        """Columns behind each feature, as the inner algorithm has them."""
-        sizes: tuple[int, ...] | None = getattr(self.algorithm, "feature_sizes", None)
-        return sizes
+    def with_partitions(self, n_partitions: int) -> Self:
+        """Return the race with the number of repeats filled in."""
+        return self if self.n_partitions is not None else replace(self, n_partitions=n_partitions)
 
     def rules(self, n_features: int) -> SubsetRules:
-        """What a legal subset is: as the inner algorithm has it."""
-        return rules_of(self.algorithm, n_features)[0]
+        return self.algorithm.rules(n_features)
 
     def passing_rules(self, n_features: int) -> SubsetRules:
-        """What may be asked on the way to an answer: as the inner algorithm has it."""
-        return rules_of(self.algorithm, n_features)[1]
+        return self.algorithm.passing_rules(n_features)
 
     def begin(self, n_features: int, rng: Generator) -> RaceState:
-        nobody, nothing = np.empty((0, n_features), dtype=bool), np.empty(0)
-        nowhere = nothing.astype(np.intp)
-        empty = RaceState(nobody, nowhere, None, nothing, nowhere, nobody, nothing)
-        return _on_the_first(empty, self.algorithm.begin(n_features, rng))
+        inner = self.algorithm.begin(n_features, rng)
+        no_masks, no_losses = np.empty((0, n_features), dtype=bool), np.empty(0)
+        no_indices = no_losses.astype(np.intp)
+        empty = RaceState(no_masks, no_indices, inner, no_losses, no_indices, no_masks, no_losses)
+        return _ask_first_repeat(empty, inner)
 
     def step(self, state: RaceState, fitness: FloatArray, progress: float, rng: Generator) -> RaceState:
-        """Send what did well on the first partition to the others; once all is known there, let the inner one step."""
+        """Promote the best new subsets to the other repeats; once they are scored there, step the inner algorithm."""
         if len(state.promoted):
-            known = self._with_scored(state, fitness)
+            known = self._add_scored(state, fitness)
         else:
             known = replace(state, inner=_with_masks(state.inner, state.masks), first=fitness)
-            promoted = self._promising(known)
+            promoted = self._select_promising(known)
             if len(promoted):
-                return self._on_the_others(replace(known, promoted=promoted))
-        moved = self.algorithm.step(known.inner, _told(known), progress, rng)
-        known = self._kept(known)
+                return self._ask_other_repeats(replace(known, promoted=promoted))
+        moved = self.algorithm.step(known.inner, _losses_for_inner(known), progress, rng)
+        known = self._trim_elite(known)
         if moved is None:
             return replace(known, masks=known.masks[:0], partitions=known.partitions[:0])
-        return _on_the_first(known, moved)
+        return _ask_first_repeat(known, moved)
 
-    def cut_short(self, state: RaceState, fitness: FloatArray) -> RaceState:
-        """The state after the first few of its masks were scored: what is known on all partitions joins the elite."""
-        return self._kept(self._with_scored(state, fitness)) if len(state.promoted) else state
+    def on_truncated(self, state: RaceState, fitness: FloatArray) -> RaceState:
+        """Return the state with the promoted subsets that are scored on all repeats added to the elite."""
+        return self._trim_elite(self._add_scored(state, fitness)) if len(state.promoted) else state
 
-    def answers(self, state: RaceState) -> tuple[Masks, FloatArray]:
-        """The elite, best first, with the mean losses over all partitions."""
+    def finalists(self, state: RaceState) -> Finalists:
+        """Return the elite, best first, with the mean losses over all repeats."""
         return state.elite, state.elite_fitness
 
     @property
-    def _others(self) -> IntArray:
-        """Every partition but the first."""
+    def _other_repeats(self) -> IntArray:
         return np.arange(1, self.n_partitions or 1)
 
-    def _promising(self, state: RaceState) -> IntArray:
-        """The newcomers to score on the other partitions, best first; none that is known there or is no answer."""
-        if not len(self._others):
+    def _select_promising(self, state: RaceState) -> IntArray:
+        """Return the new subsets to score on the other repeats, best first, without illegal and known ones."""
+        if not len(self._other_repeats):
             return np.empty(0, dtype=np.intp)
         masks, rules = state.inner.masks, self.rules(state.elite.shape[1])
         limit = state.elite_fitness[-1] if len(state.elite) >= self.elite else np.inf
-        wanted = rules.is_legal(masks) & (state.first <= limit)
+        eligible = rules.is_legal(masks) & (state.first <= limit)
         keys, seen, promoted = _keys(masks), set(_keys(state.elite)), []
         for row in np.lexsort((rules.columns(masks), state.first)).tolist():
-            if wanted[row] and keys[row] not in seen:
+            if eligible[row] and keys[row] not in seen:
                 seen.add(keys[row])
                 promoted.append(row)
         return np.array(promoted[: self.elite], dtype=np.intp)
 
-    def _on_the_others(self, state: RaceState) -> RaceState:
-        """Ask for the promoted on every partition but the first."""
+    def _ask_other_repeats(self, state: RaceState) -> RaceState:
+        """Return the state that asks for the promoted subsets on every repeat except the first."""
         return replace(
             state,
-            masks=np.repeat(state.inner.masks[state.promoted], len(self._others), axis=0),
-            partitions=np.tile(self._others, len(state.promoted)),
+            masks=np.repeat(state.inner.masks[state.promoted], len(self._other_repeats), axis=0),
+            partitions=np.tile(self._other_repeats, len(state.promoted)),
         )
 
-    def _with_scored(self, state: RaceState, fitness: FloatArray) -> RaceState:
-        """The state, the promoted that are now known on all partitions among its elite, however many these are."""
-        others = len(self._others)
+    def _add_scored(self, state: RaceState, fitness: FloatArray) -> RaceState:
+        """Return the state with every promoted subset in its elite that is now scored on all repeats."""
+        others = len(self._other_repeats)
         rows = state.promoted[: len(fitness) // others]
         losses = np.column_stack([state.first[rows], fitness[: len(rows) * others].reshape(-1, others)])
         masks = np.concatenate([state.elite, state.inner.masks[rows]])
@@ -191,20 +209,12 @@ class Race:
         order = np.lexsort((self.rules(masks.shape[1]).columns(masks), fitness))
         return replace(state, elite=masks[order], elite_fitness=fitness[order])
 
-    def _kept(self, state: RaceState) -> RaceState:
-        """The state with no more than the best in its elite."""
+    def _trim_elite(self, state: RaceState) -> RaceState:
         return replace(state, elite=state.elite[: self.elite], elite_fitness=state.elite_fitness[: self.elite])
 
 
-def inside(algorithm: Any, change: Callable[[Any], Any]) -> Any:
-    """The algorithm after a change; of a race, the inner one is changed."""
-    if isinstance(algorithm, Race):
-        return replace(algorithm, algorithm=inside(algorithm.algorithm, change))
-    return change(algorithm)
-
-
-def _on_the_first(state: RaceState, inner: Any) -> RaceState:
-    """Ask for all that the inner state asks for, on the first partition."""
+def _ask_first_repeat(state: RaceState, inner: State) -> RaceState:
+    """Return the state that asks for the masks of the inner state on the first repeat."""
     none = np.empty(0)
     return replace(
         state,
@@ -216,13 +226,13 @@ def _on_the_first(state: RaceState, inner: Any) -> RaceState:
     )
 
 
-def _with_masks(inner: Any, masks: Masks) -> Any:
-    """The inner state with the masks that were asked, some of which the search may have made legal."""
+def _with_masks(inner: I, masks: Masks) -> I:
+    """Return the inner state with the masks that were asked, because the search may have made some legal."""
     return inner if np.array_equal(inner.masks, masks) else replace(inner, masks=masks)
 
 
-def _told(state: RaceState) -> FloatArray:
-    """For each newcomer the mean over all partitions where it is known, else its loss on the first."""
+def _losses_for_inner(state: RaceState) -> FloatArray:
+    """Return for each new subset its mean loss over all repeats if known, otherwise its loss on the first repeat."""
     known = dict(zip(_keys(state.elite), state.elite_fitness.tolist(), strict=True))
     keys = _keys(state.inner.masks)
     return np.array([known.get(key, loss) for key, loss in zip(keys, state.first.tolist(), strict=True)])

@@ -1,4 +1,4 @@
-"""The floor every search must beat."""
+"""Random search: the baseline that every other search should beat."""
 
 from __future__ import annotations
 
@@ -8,34 +8,37 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from subswarm.algorithms.learning import ranked_features
-from subswarm.algorithms.subset_settings import SubsetSettings
-from subswarm.core.checks import check_choice, check_int
-from subswarm.core.types import FloatArray, Masks
+from subswarm._checks import check_choice, check_int
+from subswarm._types import FloatArray, Masks
+from subswarm.algorithms.base import Algorithm, State
+from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.two_d.learning import ranked_features
 
 __all__ = ["Batch", "RandomSearch"]
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """Subsets to evaluate, and nothing else to remember."""
+class Batch(State):
+    """The state of an algorithm that remembers nothing: the subsets to evaluate."""
+
+    layout: ClassVar[Layout | None] = Layout()
 
     masks: Masks
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomSearch(SubsetSettings):
-    """Random subsets, learning nothing.
+class RandomSearch(Algorithm[Batch]):
+    """Random baseline: evaluate random subsets.
 
     Parameters
     ----------
     batch : int, default=30
-        Subsets a step.
+        Subsets evaluated in a step.
     sizes : "uniform" or "bernoulli"
-        Every size equally likely, or every feature in with probability ½ (almost all sizes near n/2).
+        Every size is equally likely, or every feature is in with probability ½ (most sizes are near n/2).
     """
 
-    source: ClassVar[str] = "the floor: subsets drawn at random"
+    source: ClassVar[str] = "random baseline"
 
     batch: int = 30
     sizes: str = "uniform"
@@ -46,20 +49,20 @@ class RandomSearch(SubsetSettings):
         check_choice("sizes", self.sizes, ("uniform", "bernoulli"))
 
     def begin(self, n_features: int, rng: Generator) -> Batch:
-        masks = self._drawn(n_features, rng)
+        masks = self._draw(n_features, rng)
         given = len(self.initial_subsets)
         if given:
             masks[:given] = self.first_masks(self.batch, n_features, rng)[:given]
         return Batch(masks)
 
     def step(self, state: Batch, fitness: FloatArray, progress: float, rng: Generator) -> Batch:
-        return Batch(self._drawn(state.masks.shape[1], rng))
+        return Batch(self._draw(state.masks.shape[1], rng))
 
-    def _drawn(self, n_features: int, rng: Generator) -> Masks:
+    def _draw(self, n_features: int, rng: Generator) -> Masks:
         rules = self.rules(n_features)
         if self.sizes == "bernoulli":
             return rules.random(self.batch, rng)
         low, high = rules.cardinalities
-        wish = np.where(rules.fixed, np.inf, rng.random((self.batch, n_features)))
-        masks = ranked_features(wish, rng.integers(low, high + 1, size=self.batch))
-        return rules.legalize(masks, rng, preference=wish)
+        preferred = np.where(rules.fixed, np.inf, rng.random((self.batch, n_features)))
+        masks = ranked_features(preferred, rng.integers(low, high + 1, size=self.batch))
+        return rules.legalize(masks, rng, preference=preferred)

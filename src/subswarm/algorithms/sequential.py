@@ -1,4 +1,4 @@
-"""Stepwise searches: one feature more or one less, always the best such step, and the rules of when to turn."""
+"""Stepwise searches: add or remove one feature at a time, always by the best such step."""
 
 from __future__ import annotations
 
@@ -9,29 +9,34 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from subswarm.algorithms.subset_settings import SubsetSettings
-from subswarm.core.checks import check_int
-from subswarm.core.errors import SettingError
-from subswarm.core.masks import SubsetRules
-from subswarm.core.types import FloatArray, Mask, Masks
+from subswarm._checks import check_bool, check_int
+from subswarm._types import FloatArray, Mask, Masks
+from subswarm.algorithms.base import Algorithm, State
+from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.masks import SubsetRules
+from subswarm.errors import SettingError
 
 __all__ = ["SBFS", "SBS", "SFFS", "SFS", "Floating", "PlusLMinusR", "Stepwise", "Walk", "one_step_away"]
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
-    """Where a stepwise search is.
+class Walk(State):
+    """The state of a stepwise search.
 
     Attributes
     ----------
-    masks : the candidates of the step to come, shape (C, n); at first the start alone, where there is one to evaluate
-    current : where it stands, shape (n,)
-    fitness : its fitness; infinite where it has none
-    records : the lowest fitness met with each number of features 0..n, shape (n + 1,)
-    adding : whether the candidates have one feature more, or one less
-    run : steps made in this direction since the last turn
-    last : the feature moved by the last step in the search's own direction; -1 before the first
+    masks : the candidates of the next step, shape (C, n); at first only the starting subset, if it is not empty
+    current : the current subset, shape (n,)
+    fitness : its loss; infinite before it is evaluated
+    records : the lowest loss of each number of features 0..n, shape (n + 1,)
+    adding : whether the candidates have one feature more (or one less)
+    run : steps in this direction since the last change of direction
+    last : the feature changed by the last step in the main direction; -1 before the first
     """
+
+    layout: ClassVar[Layout | None] = Layout(
+        varying={"masks": "candidates"}, ranges={"run": (0, None), "last": (-1, "n_features")}
+    )
 
     masks: Masks
     current: Mask
@@ -43,29 +48,29 @@ class Walk:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stepwise(SubsetSettings):
-    """The walk that all stepwise searches share; a variant says which way its next step goes.
+class Stepwise(Algorithm[Walk]):
+    """Base class of all stepwise searches; a variant decides the direction of the next step.
 
-    It goes from nothing (or the fixed features) to ``max_features``, or from everything to ``min_features``, or from
-    the first of ``initial_subsets``, and passes through subsets outside the limits on its way; the answer is the best
-    subset within them. So ``min_features = max_features = k`` is the search for exactly k features. A step asks all
-    its candidates, at most n subsets; equally good ones go by index.
+    The search goes from no (or the fixed) features up to ``max_features``, or from all features down to
+    ``min_features``. It starts from the first of ``initial_subsets`` if there is one. It evaluates subsets outside the
+    limits on its way, and selects the best subset within them, so ``min_features = max_features = k`` searches for
+    exactly k features. A step evaluates all candidates, at most n subsets; ties are broken by index.
     """
 
     keeps_last: ClassVar[bool] = False
-    """Whether steps back may not undo the step made before them."""
+    """Whether a step back may not undo the step before it."""
 
     @property
     def forward(self) -> bool:
-        """Whether the walk starts small and grows."""
+        """Whether the search starts small and adds features."""
         return True
 
     @abstractmethod
     def adds_next(self, walk: Walk, moved: bool) -> bool:
-        """Whether the next step adds a feature; ``moved`` tells whether the last candidates were accepted."""
+        """Return whether the next step adds a feature; ``moved`` tells whether the last step was accepted."""
 
     def accepts(self, walk: Walk, size: int, fitness: float) -> bool:
-        """Whether the walk goes on to its best candidate, of this size and fitness."""
+        """Return whether the search accepts its best candidate, which has this size and loss."""
         return True
 
     def passing_rules(self, n_features: int) -> SubsetRules:
@@ -105,7 +110,7 @@ class Stepwise(SubsetSettings):
 
 
 def _moved(walk: Walk, chosen: int, fitness: float, forward: bool) -> Walk:
-    """The walk after it went to this candidate."""
+    """Return the state after accepting this candidate."""
     current = walk.masks[chosen].copy()
     changed = np.flatnonzero(current ^ walk.current)
     size = int(current.sum())
@@ -116,7 +121,7 @@ def _moved(walk: Walk, chosen: int, fitness: float, forward: bool) -> Walk:
 
 
 def one_step_away(current: Mask, adding: bool, rules: SubsetRules, kept: int = -1) -> Masks:
-    """The legal subsets with one feature more (or one less, but not ``kept``) than this one, by index; shape (C, n).
+    """Return the legal subsets with one feature more (or one less, except ``kept``), in order of index, shape (C, n).
 
     Examples
     --------
@@ -145,7 +150,7 @@ class SFS(Stepwise):
 
 @dataclass(frozen=True, kw_only=True)
 class SBS(Stepwise):
-    """Sequential backward selection: drop the feature that is missed least, down to ``min_features``."""
+    """Sequential backward selection: remove the least useful feature, down to ``min_features``."""
 
     source: ClassVar[str] = "Marill, Green, IEEE Trans. Information Theory 9 (1963) 11-17"
 
@@ -159,12 +164,12 @@ class SBS(Stepwise):
 
 @dataclass(frozen=True, kw_only=True)
 class PlusLMinusR(Stepwise):
-    """Plus l, take away r: l steps forward, r back, again and again; it ends where it first meets its limit.
+    """Plus l, take away r: repeats l steps forward and r steps back, until it first reaches its limit.
 
     Parameters
     ----------
     plus, minus : int, default=2 and 1
-        l and r. With more plus than minus it starts from nothing, with more minus from everything.
+        l and r. With l > r the search starts from no features, otherwise from all.
     """
 
     source: ClassVar[str] = "Stearns, Int. Joint Conf. Pattern Recognition (1976) 71-75"
@@ -178,7 +183,7 @@ class PlusLMinusR(Stepwise):
         check_int("minus", self.minus, low=1)
         if self.plus == self.minus:
             raise SettingError(
-                f"plus and minus must differ, or the walk gets nowhere; got {self.plus} and {self.minus}."
+                f"plus and minus must differ, or the search makes no progress; got {self.plus} and {self.minus}."
             )
 
     @property
@@ -186,13 +191,13 @@ class PlusLMinusR(Stepwise):
         return self.plus > self.minus
 
     def adds_next(self, walk: Walk, moved: bool) -> bool:
-        if self._is_at_its_end(walk):
+        if self._has_reached_limit(walk):
             return self.forward
         if walk.run < (self.plus if walk.adding else self.minus):
             return walk.adding
         return not walk.adding
 
-    def _is_at_its_end(self, walk: Walk) -> bool:
+    def _has_reached_limit(self, walk: Walk) -> bool:
         return walk.adding == self.forward and not len(
             one_step_away(walk.current, walk.adding, self.passing_rules(len(walk.current)))
         )
@@ -200,17 +205,21 @@ class PlusLMinusR(Stepwise):
 
 @dataclass(frozen=True, kw_only=True)
 class Floating(Stepwise):
-    """A step, then steps back for as long as each beats the best subset of its size met so far.
+    """After each step, steps back follow as long as each one beats the best subset of its size so far.
 
     Parameters
     ----------
     must_beat_current : bool, default=False
-        Whether a step back must beat the subset it starts from as well, as mlxtend's floating selector asks.
+        Whether a step back must also beat the subset it starts from, as in mlxtend.
     """
 
     keeps_last: ClassVar[bool] = True
 
     must_beat_current: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_bool("must_beat_current", self.must_beat_current)
 
     def adds_next(self, walk: Walk, moved: bool) -> bool:
         steps_back = moved and walk.run > 0

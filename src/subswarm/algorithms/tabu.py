@@ -1,4 +1,4 @@
-"""Tabu search: always to the best neighbour, never straight back."""
+"""Tabu search: always moves to the best neighbour that is not tabu."""
 
 from __future__ import annotations
 
@@ -8,26 +8,31 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from subswarm.algorithms.subset_settings import SubsetSettings
-from subswarm.core.checks import check_int
-from subswarm.core.masks import SubsetRules
-from subswarm.core.types import FloatArray, IntArray, Mask, Masks
+from subswarm._checks import check_int
+from subswarm._types import FloatArray, IntArray, Mask, Masks
+from subswarm.algorithms.base import Algorithm, State
+from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.masks import SubsetRules
 
 __all__ = ["TabuSearch", "Trail", "chosen_neighbour", "neighbours"]
 
 
 @dataclass(frozen=True, eq=False)
-class Trail:
-    """Where a tabu search is.
+class Trail(State):
+    """The state of a tabu search.
 
     Attributes
     ----------
-    masks : the neighbours to evaluate (at first the start alone), shape (C, n)
-    current : where it stands, shape (n,)
-    tabu_until : the step up to which each feature may not be flipped again, shape (n,)
-    best : the lowest fitness seen
-    steps : moves made
+    masks : the neighbours to evaluate (at first only the starting subset), shape (C, n)
+    current : the current subset, shape (n,)
+    tabu_until : the step until which each feature may not be flipped again, shape (n,)
+    best : the lowest loss so far
+    steps : number of moves
     """
+
+    layout: ClassVar[Layout | None] = Layout(
+        varying={"masks": "neighbours"}, ranges={"steps": (0, None), "tabu_until": (-1, None)}
+    )
 
     masks: Masks
     current: Mask
@@ -37,20 +42,21 @@ class Trail:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TabuSearch(SubsetSettings):
-    """Tabu search: always to the best subset one flip away, unless the flip is tabu and nothing better than all before.
+class TabuSearch(Algorithm[Trail]):
+    """Tabu search: moves to the best subset one flip away, unless the flip is tabu and not the best so far.
 
-    A flip that breaks a limit becomes a swap with a random other feature. A step asks all neighbours: n subsets, or
-    ``sample`` of them; the first asks the start alone, which is the first of ``initial_subsets`` or a random subset.
+    A flip that breaks a limit becomes a swap with a random other feature. A step evaluates all n neighbours, or
+    ``sample`` of them. The first step evaluates only the starting subset: the first of ``initial_subsets``, or a random
+    one.
 
     Parameters
     ----------
     tenure : int, default=7
         Steps during which a flipped feature may not be flipped back.
     sample : int or None, default=None
-        Try only so many neighbours a step, drawn at random; None tries them all.
+        Number of random neighbours to evaluate in a step; None evaluates all.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
-        See `subswarm.algorithms.SubsetSettings`.
+        See `subswarm.algorithms.Algorithm`.
     """
 
     source: ClassVar[str] = (
@@ -87,18 +93,18 @@ class TabuSearch(SubsetSettings):
 
 
 def chosen_neighbour(trail: Trail, fitness: FloatArray) -> int:
-    """The best neighbour that is not tabu or beats all before; where all are tabu, the one free the soonest."""
+    """Return the best neighbour that is not tabu or beats all before; otherwise the one that is free soonest."""
     tabu = np.flatnonzero(trail.tabu_until >= trail.steps)
     flips = trail.masks[:, tabu] ^ trail.current[tabu]
     until = np.where(flips, trail.tabu_until[tabu], -1).max(axis=1, initial=-1)
-    open_to_us = (until < trail.steps) | (fitness < trail.best)
-    if open_to_us.any():
-        return int(np.where(open_to_us, fitness, np.inf).argmin())
+    allowed = (until < trail.steps) | (fitness < trail.best)
+    if allowed.any():
+        return int(np.where(allowed, fitness, np.inf).argmin())
     return int(until.argmin())
 
 
 def neighbours(current: Mask, rules: SubsetRules, rng: Generator, sample: int | None = None) -> Masks:
-    """The legal subsets one flip away, a flip that breaks a limit being made good elsewhere at random; shape (C, n)."""
+    """Return the legal subsets one flip away, shape (C, n); a flip that breaks a limit becomes a random swap."""
     free = np.flatnonzero(~rules.fixed)
     if sample is not None and sample < len(free):
         free = np.sort(rng.choice(free, size=sample, replace=False))
@@ -108,8 +114,8 @@ def neighbours(current: Mask, rules: SubsetRules, rng: Generator, sample: int | 
         (~current[free], np.flatnonzero(current & ~rules.fixed)),
         (current[free], np.flatnonzero(~current)),
     ):
-        broken = np.flatnonzero(rows & ~rules.is_legal(masks))
-        if len(broken) and len(partners):
-            masks[broken, rng.choice(partners, size=len(broken))] ^= True
+        illegal = np.flatnonzero(rows & ~rules.is_legal(masks))
+        if len(illegal) and len(partners):
+            masks[illegal, rng.choice(partners, size=len(illegal))] ^= True
     masks = rules.legalize(masks, rng)  # a swap of whole groups may still break a limit
     return np.asarray(masks[(masks ^ current).any(axis=1)])

@@ -1,4 +1,4 @@
-"""Continuous swarms on [0, 1]ⁿ, where a feature is in while its coordinate is above a threshold."""
+"""Continuous swarms on [0, 1]ⁿ: a feature is selected if its coordinate is above a threshold."""
 
 from __future__ import annotations
 
@@ -8,26 +8,29 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
+from subswarm._checks import check_bool, check_int, check_real
+from subswarm._types import FloatArray, IntArray, Masks
+from subswarm.algorithms.base import Algorithm, State
 from subswarm.algorithms.bests import Bests, first_bests, improved, updated
-from subswarm.algorithms.learning import ranked_features
-from subswarm.algorithms.subset_settings import SubsetSettings
-from subswarm.core.checks import check_int, check_real
-from subswarm.core.types import FloatArray, IntArray, Masks
+from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.two_d.learning import ranked_features
 
 __all__ = ["PSO42", "ErFS", "ThresholdSwarm", "mixed_sizes", "points_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class ThresholdSwarm:
+class ThresholdSwarm(State):
     """The state of a continuous swarm of P particles on n features.
 
     Attributes
     ----------
-    masks : which coordinates are above the threshold, shape (P, n)
+    masks : coordinates above the threshold, shape (P, n)
     position, velocity : shape (P, n)
     bests : personal bests as masks, and the leader
-    best_position : where each particle was at its best, shape (P, n)
+    best_position : position of each particle at its personal best, shape (P, n)
     """
+
+    layout: ClassVar[Layout | None] = Layout()
 
     masks: Masks
     position: FloatArray
@@ -37,11 +40,11 @@ class ThresholdSwarm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ErFS(SubsetSettings):
-    """ErFS: a continuous swarm with a threshold, minimising the error alone.
+class ErFS(Algorithm[ThresholdSwarm]):
+    """ErFS: a continuous swarm with a threshold that minimises the error only.
 
-    Positions start uniform on [0, 1]ⁿ and are clipped to it; velocities start at 0 and are not bounded. A step asks
-    ``particles`` subsets.
+    Positions start uniformly on [0, 1]ⁿ and are clipped to it; velocities start at 0 and have no bounds. A step
+    evaluates ``particles`` subsets.
 
     Parameters
     ----------
@@ -51,11 +54,11 @@ class ErFS(SubsetSettings):
     cognitive, social : float, default=1.49
         c₁ and c₂.
     threshold : float, default=0.6
-        A feature is in where its coordinate is above this.
+        A feature is selected if its coordinate is above this value.
     parsimonious : bool, default=False
         Whether an equally good but smaller subset becomes a best.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
-        See `subswarm.algorithms.SubsetSettings`.
+        See `subswarm.algorithms.Algorithm`.
     """
 
     source: ClassVar[str] = (
@@ -77,9 +80,10 @@ class ErFS(SubsetSettings):
         check_real("cognitive", self.cognitive, low=0)
         check_real("social", self.social, low=0)
         check_real("threshold", self.threshold, low=0, high=1)
+        check_bool("parsimonious", self.parsimonious)
 
     def first_positions(self, n_features: int, rng: Generator) -> FloatArray:
-        """Where the particles start, shape (P, n): what the variants vary."""
+        """Return the first positions of the particles, shape (P, n); variants override this."""
         return rng.random((self.particles, n_features))
 
     def begin(self, n_features: int, rng: Generator) -> ThresholdSwarm:
@@ -108,14 +112,14 @@ class ErFS(SubsetSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class PSO42(ErFS):
-    """PSO(4-2): mostly small, some large subsets at the start; of equally good ones the smaller becomes a best.
+    """PSO(4-2): starts with mostly small and some large subsets; the smaller of equally good subsets wins.
 
     Parameters
     ----------
     small_share : float, default=2/3
         Share of the swarm that starts with few features; the others start with a random number from n/2 to n.
     small_size : float, default=0.1
-        How many of the features those few are, as a share (at least one feature).
+        Size of these subsets as a share of the features (at least one feature).
     """
 
     source: ClassVar[str] = "Xue, Zhang, Browne, Applied Soft Computing 18 (2014) 261-276"
@@ -137,7 +141,7 @@ class PSO42(ErFS):
 
 
 def mixed_sizes(n_features: int, small: int, large: int, share: float, rng: Generator) -> IntArray:
-    """Sizes of the first subsets: ``small`` of ``share`` of the features, ``large`` drawn from U{n/2, ..., n}."""
+    """Return the sizes of the first subsets: ``small`` of ``share`` n features, ``large`` from U{n/2, ..., n}."""
     few = max(1, round(share * n_features))
     many = rng.integers(max(1, n_features // 2), n_features + 1, size=large)
     return np.concatenate([np.full(small, few, dtype=np.intp), many.astype(np.intp)])
@@ -145,5 +149,5 @@ def mixed_sizes(n_features: int, small: int, large: int, share: float, rng: Gene
 
 def points_of(masks: Masks, threshold: float, rng: Generator) -> FloatArray:
     """Random points of [0, 1]ⁿ that the threshold turns into these masks."""
-    draw = 1.0 - rng.random(masks.shape)  # in (0, 1], so that a selected coordinate lies above the threshold
+    draw = 1.0 - rng.random(masks.shape)  # in (0, 1], so that a selected coordinate is above the threshold
     return np.where(masks, threshold + (1.0 - threshold) * draw, threshold * (1.0 - draw))

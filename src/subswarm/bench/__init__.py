@@ -1,1 +1,1 @@
-"""Benchmarks: ratios measured side by side, by commands that anyone can repeat."""
+"""Benchmarks that anyone can repeat; the two sides of a ratio are measured alternately."""

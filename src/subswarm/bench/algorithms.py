@@ -1,36 +1,39 @@
-"""Every algorithm on a few data sets: error, features and seconds, as the tables of docs/algorithms.md."""
+"""Measures error, features and time of every algorithm on a few data sets, for the tables of docs/algorithms.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subswarm._models import MODELS, make_model
+from subswarm._search.budget import Budget
+from subswarm._search.loop import search
+from subswarm._search.result import SearchResult
 from subswarm.algorithms import BranchAndBound, GeneticAlgorithm, RankingSearch, get_algorithm, names
 from subswarm.algorithms.sequential import Stepwise
-from subswarm.core.budget import Budget
-from subswarm.core.errors import SettingError
-from subswarm.core.types import SearchResult
 from subswarm.datasets import Dataset, load_dataset
-from subswarm.drive import search
-from subswarm.evaluation import make_objective
-from subswarm.hybrid import with_scores
-from subswarm.models import MODELS, make_model
+from subswarm.errors import SettingError
+from subswarm.objective.objective import Objective, make_objective
+from subswarm.study.analysis.text_table import markdown_cell
 
-__all__ = ["BEGIN", "DATASETS", "END", "Row", "contestants", "measure", "replaced", "tables"]
+if TYPE_CHECKING:
+    from subswarm.algorithms.base import Algorithm
+
+__all__ = ["BEGIN", "DATASETS", "END", "Row", "format_tables", "measure", "named_algorithms", "replace_tables"]
 
 DATASETS = ("wine", "wdbc", "sonar", "ionosphere")
 CLASSIFIERS = ("nb", "knn")
 BOUND = 5
-"""Features that branch and bound, which needs a size, is asked for."""
+"""The number of features for branch and bound, which needs one."""
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One algorithm with one model on one data set: means over the runs, or why there are none."""
+    """One algorithm with one model on one data set: means over the runs, or why it failed."""
 
     dataset: str
     model: str
@@ -44,8 +47,8 @@ class Row:
     failure: str = ""
 
 
-def contestants(only: Sequence[str] = ()) -> dict[str, Any]:
-    """All algorithms by the name they have in the tables, the genetic algorithm in its stronger form too."""
+def named_algorithms(only: Sequence[str] = ()) -> dict[str, Algorithm[Any]]:
+    """Return all algorithms by their names in the tables; the genetic algorithm also with stronger settings."""
     chosen = {name: get_algorithm(name) for name in only or names()}
     if "branch-and-bound" in chosen:
         chosen["branch-and-bound"] = BranchAndBound(max_features=BOUND)
@@ -55,43 +58,43 @@ def contestants(only: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def measure(
-    algorithms: dict[str, Any],
+    algorithms: Mapping[str, Algorithm[Any]],
     *,
     datasets: Iterable[str] = DATASETS,
     models: Iterable[str] = CLASSIFIERS,
     seeds: int = 10,
     evaluations: int = 6000,
-    tell: Callable[[Row], object] = lambda row: None,
+    report: Callable[[Row], object] = lambda row: None,
 ) -> list[Row]:
-    """A row for each data set, model and algorithm; ``tell`` hears of each as soon as it is there."""
+    """Return a row for each data set, model and algorithm; ``report`` is called with each row when it is done."""
     rows = []
     for data in map(load_dataset, datasets):
         for model in models:
-            _objective(data, model)(np.ones((2, data.X.shape[1]), dtype=bool))  # compiled before it is timed
+            _objective(data, model)(np.ones((2, data.X.shape[1]), dtype=bool))  # compiles before the timing starts
             for name, algorithm in algorithms.items():
                 row = _row(data, model, name, algorithm, seeds, evaluations)
-                tell(row)
+                report(row)
                 rows.append(row)
     return rows
 
 
-def tables(rows: Sequence[Row], *, seeds: int, evaluations: int) -> str:
-    """The rows as Markdown, one table for each data set."""
+def format_tables(rows: Sequence[Row], *, seeds: int, evaluations: int) -> str:
+    """Return the rows as Markdown, one table for each data set."""
     text = [
-        f"Means over {seeds} seeds (one run where chance plays no part), at most {evaluations} evaluations, 10 fixed "
-        f"stratified folds, features as they are for naive Bayes and standardised for 5-NN. *T₁* is the time in the "
-        f"algorithm, *T₂* in the evaluations, in seconds. Branch and bound is asked for {BOUND} features."
+        f"Means over {seeds} seeds (one run for deterministic algorithms), at most {evaluations} evaluations, 10 fixed "
+        f"stratified folds, unscaled features for naive Bayes and standardised ones for 5-NN. *T₁* is the time in the "
+        f"algorithm, *T₂* in the evaluations, in seconds. Branch and bound selects {BOUND} features."
     ]
     for dataset in dict.fromkeys(row.dataset for row in rows):
         mine = [row for row in rows if row.dataset == dataset]
         models = list(dict.fromkeys(row.model for row in mine))
         headings = [MODELS[model][0] for model in models]
-        text += [f"### {dataset}", _table(mine, models, headings)]
+        text += [f"### {markdown_cell(dataset)}", _table(mine, models, headings)]
     return "\n\n".join(text) + "\n"
 
 
-def replaced(page: str, content: str) -> str:
-    """The page with what is between its marks replaced, or the marked content alone where there is no page."""
+def replace_tables(page: str, content: str) -> str:
+    """Replace what is between the marks of a page; without marks, add the marked content at the end."""
     marked = f"{BEGIN}\n{content}{END}"
     if BEGIN not in page or END not in page:
         return page + marked + "\n"
@@ -99,13 +102,13 @@ def replaced(page: str, content: str) -> str:
     return before + marked + rest.split(END, 1)[1]
 
 
-def _objective(data: Dataset, model: str) -> Any:
+def _objective(data: Dataset, model: str) -> Objective:
     return make_objective(make_model(model), data.X, data.y, cv=10, random_state=0)
 
 
-def _row(data: Dataset, model: str, name: str, algorithm: Any, seeds: int, evaluations: int) -> Row:
-    repeatable = isinstance(algorithm, Stepwise | BranchAndBound | RankingSearch)
-    runs = 1 if repeatable else seeds
+def _row(data: Dataset, model: str, name: str, algorithm: Algorithm[Any], seeds: int, evaluations: int) -> Row:
+    is_deterministic = isinstance(algorithm, Stepwise | BranchAndBound | RankingSearch)
+    runs = 1 if is_deterministic else seeds
     results = []
     for seed in range(runs):
         try:
@@ -131,9 +134,9 @@ def _row(data: Dataset, model: str, name: str, algorithm: Any, seeds: int, evalu
     )
 
 
-def _run(data: Dataset, model: str, algorithm: Any, seed: int, evaluations: int) -> SearchResult:
-    objective = _objective(data, model)  # one for each run, so that none profits from another's memory
-    return search(with_scores(algorithm, data.X, data.y), objective, Budget(evaluations=evaluations), rng=seed)
+def _run(data: Dataset, model: str, algorithm: Algorithm[Any], seed: int, evaluations: int) -> SearchResult:
+    objective = _objective(data, model)  # a new one for each run, so that no run uses the memo of another
+    return search(algorithm, objective, Budget(evaluations=evaluations), rng=seed)
 
 
 def _table(rows: Sequence[Row], models: Sequence[str], headings: Sequence[str]) -> str:
@@ -143,7 +146,7 @@ def _table(rows: Sequence[Row], models: Sequence[str], headings: Sequence[str]) 
     ]
     for algorithm in dict.fromkeys(row.algorithm for row in rows):
         mine = {row.model: row for row in rows if row.algorithm == algorithm}
-        lines.append(f"| {algorithm} | " + " | ".join(_cells(mine[model]) for model in models) + " |")
+        lines.append(f"| {markdown_cell(algorithm)} | " + " | ".join(_cells(mine[model]) for model in models) + " |")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Fast engines against scikit-learn's ``cross_val_score``, side by side: same folds, same masks' kind, same cores."""
+"""Compares the fast engines with scikit-learn's ``cross_val_score``: same folds, same kind of masks, same cores."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import DTypeLike
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from subswarm.core.types import FloatArray, Masks
+from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.datasets import load_dataset
-from subswarm.evaluation import make_objective
+from subswarm.objective.objective import make_objective
 
-__all__ = ["SCALINGS", "Comparison", "compare", "first_use_seconds", "gemm_rate", "geometric_mean"]
+__all__ = ["SCALINGS", "Comparison", "compare", "first_use_seconds", "gemm_rate", "geometric_mean", "half_full_masks"]
 
 SCALINGS = ("once", "fold", "none")
 _SWARM = 30
@@ -33,13 +34,14 @@ _LEAST_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Comparison:
-    """One data set and model: evaluations per second of both sides, each evaluation ten folds.
+    """One data set and model: evaluations per second of both sides; an evaluation scores ten folds.
 
     Attributes
     ----------
-    way : how scikit-learn was quickest: "serial", "folds" (``cross_val_score(n_jobs=-1)``) or "masks" (joblib)
+    way : the fastest way of scikit-learn: "serial", "folds" (``cross_val_score(n_jobs=-1)``) or "masks" (joblib)
     theirs, ours : evaluations per second, medians
-    gemm_share : our arithmetic, counted as the products that a plain computation needs, over the machine's own rate
+    gemm_share : our rate of arithmetic operations, counted as a plain computation needs them, over the machine's rate
+        for a matrix product
     """
 
     dataset: str
@@ -53,6 +55,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
+        """How many times faster we are."""
         return self.ours / self.theirs
 
 
@@ -64,10 +67,10 @@ def compare(
     seed: int = 0,
     models: Iterable[str] = ("nb", "knn"),
 ) -> Iterator[Comparison]:
-    """Measure each data set and model, alternating both sides ``repeats`` times.
+    """Measure each data set and model, alternating between both sides ``repeats`` times.
 
-    Masks are random and half full. ``scaling``: columns standardised "once" before both sides, in each "fold" by a
-    pipeline, or "none".
+    Masks are random and select about half of the columns. ``scaling``: columns are standardised "once" before both
+    sides, in each "fold" by a pipeline, or not at all ("none").
     """
     rates = {"knn": gemm_rate(np.float32), "nb": gemm_rate(np.float64)}
     for name in names:
@@ -76,7 +79,7 @@ def compare(
         if scaling == "once":
             X = StandardScaler().fit_transform(X)
         for model in models:
-            estimator: Any = GaussianNB() if model == "nb" else KNeighborsClassifier()
+            estimator: BaseEstimator = GaussianNB() if model == "nb" else KNeighborsClassifier()
             if scaling == "fold":
                 estimator = make_pipeline(StandardScaler(), estimator)
             with warnings.catch_warnings():
@@ -86,11 +89,13 @@ def compare(
             yield Comparison(name, X.shape[0], X.shape[1], model, way, theirs, ours, share)
 
 
-def _measure(estimator: Any, X: FloatArray, y: Any, repeats: int, rng: np.random.Generator) -> tuple[str, float, float]:
+def _measure(
+    estimator: BaseEstimator, X: FloatArray, y: IntArray, repeats: int, rng: np.random.Generator
+) -> tuple[str, float, float]:
     cv = list(StratifiedKFold(10, shuffle=True, random_state=0).split(X, y))
     fast = make_objective(estimator, X, y, cv=cv, n_jobs=-1, engine="fast")
-    fast(_half_full(rng, _SWARM, X.shape[1]))
-    ways: dict[str, Callable[[Masks], Any]] = {
+    fast(half_full_masks(rng, _SWARM, X.shape[1]))
+    ways: dict[str, Callable[[Masks], object]] = {
         "serial": lambda masks: [cross_val_score(estimator, X[:, mask], y, cv=cv) for mask in masks],
         "folds": lambda masks: [cross_val_score(estimator, X[:, mask], y, cv=cv, n_jobs=-1) for mask in masks],
         "masks": lambda masks: Parallel(n_jobs=-1)(
@@ -100,43 +105,44 @@ def _measure(estimator: Any, X: FloatArray, y: Any, repeats: int, rng: np.random
     few = 4 * effective_n_jobs(-1)
     probes = {}
     for way, run in ways.items():
-        run(_half_full(rng, 2, X.shape[1]))
-        probes[way] = _seconds(run, _half_full(rng, few, X.shape[1]))
+        run(half_full_masks(rng, 2, X.shape[1]))
+        probes[way] = _seconds(run, half_full_masks(rng, few, X.shape[1]))
     way = min(probes, key=lambda key: probes[key])
     theirs, ours = [], []
     for _ in range(repeats):
-        theirs.append(few / _seconds(ways[way], _half_full(rng, few, X.shape[1])))
+        theirs.append(few / _seconds(ways[way], half_full_masks(rng, few, X.shape[1])))
         spent, done = 0.0, 0
         while spent < _LEAST_SECONDS:
-            anew = fast.fresh()  # small tables have few subsets: a memo would answer for the engine
-            spent += _seconds(anew, _half_full(rng, _SWARM, X.shape[1]))
-            done += anew.computed
+            fresh = fast.fresh()  # small tables have few subsets, and a memo would answer instead of the engine
+            spent += _seconds(fresh, half_full_masks(rng, _SWARM, X.shape[1]))
+            done += fresh.computed
         ours.append(done / spent)
     return way, float(np.median(theirs)), float(np.median(ours))
 
 
-def _half_full(rng: np.random.Generator, count: int, n: int) -> Masks:
+def half_full_masks(rng: np.random.Generator, count: int, n: int) -> Masks:
+    """Return random masks with each column selected with probability 1/2; none is empty."""
     masks = rng.random((count, n)) < 0.5
     masks[~masks.any(axis=1), 0] = True
     return masks
 
 
-def _seconds(run: Callable[[Masks], Any], masks: Masks) -> float:
+def _seconds(run: Callable[[Masks], object], masks: Masks) -> float:
     start = time.perf_counter()
     run(masks)
     return time.perf_counter() - start
 
 
-def _flops(model: str, X: FloatArray, y: Any) -> float:
-    """Arithmetic of one evaluation with half the columns: a product per pair of rows, or a square per row and class."""
+def _flops(model: str, X: FloatArray, y: IntArray) -> float:
+    """Count the operations of an evaluation of half the columns: products for pairs of rows, or squares per class."""
     N, n = X.shape
     if model == "knn":
         return float(2 * 0.9 * N * N * n / 2)
     return float(4 * N * len(np.unique(y)) * n / 2)
 
 
-def gemm_rate(dtype: Any, size: int = 1024, repeats: int = 5) -> float:
-    """The machine's own rate for a square matrix product on all cores, operations per second."""
+def gemm_rate(dtype: DTypeLike, size: int = 1024, repeats: int = 5) -> float:
+    """Return the machine's rate for a square matrix product on all cores, in operations per second."""
     matrix = np.random.default_rng(0).random((size, size)).astype(dtype)
     matrix @ matrix
     return (
@@ -145,7 +151,7 @@ def gemm_rate(dtype: Any, size: int = 1024, repeats: int = 5) -> float:
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """The geometric mean.
+    """Return the geometric mean.
 
     Examples
     --------
@@ -160,7 +166,7 @@ import time
 import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.{module} import {model}
-from subswarm.evaluation import make_objective
+from subswarm.objective.objective import make_objective
 X, y = load_wine(return_X_y=True)
 start = time.perf_counter()
 make_objective({model}(), X, y, engine="fast")(np.ones((1, 13), dtype=bool))
@@ -169,7 +175,7 @@ print(time.perf_counter() - start)
 
 
 def first_use_seconds() -> dict[str, tuple[float, float]]:
-    """Seconds of the very first evaluation in a new process, compiling, and with the compiled code on disk."""
+    """Return the seconds of the first evaluation in a new process, with and without compilation."""
     found = {}
     for name, module, model in (("nb", "naive_bayes", "GaussianNB"), ("knn", "neighbors", "KNeighborsClassifier")):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""The torch engines on a device against the CPU engines of the same machine: same folds, same subsets, same losses."""
+"""Compares the torch engines on a device with the CPU engines of the same machine: same folds, subsets and losses."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from subswarm._models import make_model
+from subswarm._search.budget import Budget
+from subswarm._search.loop import search
+from subswarm._types import Masks
 from subswarm.algorithms import get_algorithm
-from subswarm.core.budget import Budget
-from subswarm.core.types import Masks
+from subswarm.bench.engines import half_full_masks
 from subswarm.datasets import load_dataset, sound_folds
-from subswarm.drive import search
-from subswarm.evaluation import Objective, check_device, make_objective
-from subswarm.models import make_model
+from subswarm.engines.base import check_device
+from subswarm.objective.objective import Objective, make_objective
 
 __all__ = [
     "SWARM",
@@ -30,13 +31,14 @@ __all__ = [
 ]
 
 SWARM, TOGETHER = 30, 1200
-"""Subsets in a batch: of one search, and of forty in lockstep."""
+"""Batch sizes: of one search, and of forty searches in lockstep."""
 _CHECKED = 60
+"""Subsets whose losses are compared."""
 
 
 @dataclass(frozen=True)
 class DeviceRates:
-    """What the device does at best: bytes copied a second (read and written), float32 operations of a product."""
+    """Measured rates of the device: bytes copied per second (read and written), float32 operations of a product."""
 
     name: str
     copy: float
@@ -51,10 +53,11 @@ class DeviceRow:
     ----------
     swarm, together : seconds per evaluation in batches of 30 and of 1200 subsets, medians
     cpu : seconds per evaluation of the CPU engine on all cores
-    copy_share : bytes that must be read (the selected columns once, as doubles) over the device's copy rate
-    float_share : operations of a plain computation over the device's float32 rate, both in batches of 1200
-    differ, compared : fold losses that are not the CPU engine's, and how many were compared, over subsets of all sizes
-    settled : share of the test rows whose neighbours needed double precision; None for naive Bayes
+    copy_share : rate of bytes that must be read (the selected columns once, as doubles) over the device's copy rate
+    float_share : rate of operations of a plain computation over the device's float32 rate, both in batches of 1200
+    differ, compared : fold losses that differ from the CPU engine, and number of losses compared, for subsets of all
+        sizes
+    settled : share of the test rows that needed double precision; None for naive Bayes
     """
 
     dataset: str
@@ -73,7 +76,7 @@ class DeviceRow:
 
 @dataclass(frozen=True)
 class SearchTime:
-    """A whole search of 6000 evaluations, once everything is compiled: seconds of the algorithm and of evaluation."""
+    """Seconds of a whole search in the algorithm and in evaluation, after compilation."""
 
     dataset: str
     model: str
@@ -84,11 +87,12 @@ class SearchTime:
 
     @property
     def seconds(self) -> float:
+        """The total time."""
         return self.algorithm_seconds + self.evaluation_seconds
 
 
 def device_rates(device: str) -> DeviceRates:
-    """Measure a large copy and a large matrix product."""
+    """Measure the rates of a large copy and of a large matrix product."""
     check_device(device)
     import torch
 
@@ -113,7 +117,7 @@ def compare_device(
     rates: DeviceRates,
     seed: int = 0,
 ) -> Iterator[DeviceRow]:
-    """Measure each data set and model on random half-full subsets; nothing is computed twice."""
+    """Measure each data set and model on random half-full subsets, none of them twice."""
     for name in names:
         table = load_dataset(name)
         folds = sound_folds(table.y, 10, seed=seed)
@@ -137,7 +141,7 @@ def _row(
 ) -> DeviceRow:
     n = ours.n_features
     rows = sum(len(test) for _, test in ours.folds)
-    checked = _of_all_sizes(rng, _CHECKED, n)
+    checked = _masks_of_all_sizes(rng, _CHECKED, n)
     ours_losses, cpu_losses = ours.fold_losses(checked), cpu.fold_losses(checked)
     swarm = _per_evaluation(ours, SWARM, repeats, rng)
     together = _per_evaluation(ours, TOGETHER, repeats, rng)
@@ -162,7 +166,7 @@ def _row(
 def time_search(
     dataset: str, *, model: str = "knn", algorithm: str = "2d-upso", device: str = "cuda", evaluations: int = 6000
 ) -> SearchTime:
-    """Time one whole search; a search of another seed goes first, so that nothing is compiled on the clock."""
+    """Time one whole search; a search with another seed runs first, so that compilation is not timed."""
     table = load_dataset(dataset)
     objective = make_objective(
         make_model(model), table.X, table.y, cv=sound_folds(table.y, 10, seed=0), engine="torch", device=device
@@ -175,10 +179,10 @@ def time_search(
 
 
 def _per_evaluation(objective: Objective, batch: int, repeats: int, rng: np.random.Generator) -> float:
-    """Median seconds per evaluation, everything from masks to losses included, over batches not seen before."""
+    """Return the median seconds per evaluation, from masks to losses, over new batches."""
     times = []
     for repeat in range(repeats + 1):
-        fresh, masks = objective.fresh(), _half_full(rng, batch, objective.n_features)
+        fresh, masks = objective.fresh(), half_full_masks(rng, batch, objective.n_features)
         start = time.perf_counter()
         fresh(masks)
         if repeat:  # the first batch may compile
@@ -187,24 +191,18 @@ def _per_evaluation(objective: Objective, batch: int, repeats: int, rng: np.rand
 
 
 def _settled_share(objective: Objective) -> float | None:
-    settled = objective.engine_facts.get("settled")
-    return None if settled is None else settled[0] / max(1, settled[1])
+    facts = objective.engine_facts
+    return facts["settled"] / max(1, facts["asked"]) if "settled" in facts else None
 
 
-def _half_full(rng: np.random.Generator, count: int, n: int) -> Masks:
-    masks = rng.random((count, n)) < 0.5
-    masks[~masks.any(axis=1), 0] = True
-    return masks
-
-
-def _of_all_sizes(rng: np.random.Generator, count: int, n: int) -> Masks:
+def _masks_of_all_sizes(rng: np.random.Generator, count: int, n: int) -> Masks:
     masks = np.zeros((count, n), dtype=bool)
     for mask in masks:
         mask[rng.permutation(n)[: rng.integers(1, n + 1)]] = True
     return masks
 
 
-def _median_seconds(work: Callable[[], Any], wait: Callable[[], Any], repeats: int) -> float:
+def _median_seconds(work: Callable[[], object], wait: Callable[[], object], repeats: int) -> float:
     times = []
     for repeat in range(repeats + 1):
         start = time.perf_counter()

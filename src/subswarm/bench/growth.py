@@ -1,29 +1,29 @@
-"""How the time of an evaluation grows with samples, features and subset size, as numbers and as a picture."""
+"""Measures how the time per evaluation grows with samples, features and subset size, and plots it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from subswarm.core.errors import MissingExtraError
-from subswarm.evaluation import make_objective
+from subswarm.errors import MissingExtraError
+from subswarm.objective.objective import make_objective
 
 __all__ = ["Point", "growth", "plot_growth"]
 
 AXES = ("samples", "features", "subset size")
-_MODELS: dict[str, Any] = {"nb": GaussianNB, "knn": KNeighborsClassifier}
+_MODELS: dict[str, Callable[[], BaseEstimator]] = {"nb": GaussianNB, "knn": KNeighborsClassifier}
 
 
 @dataclass(frozen=True)
 class Point:
-    """Seconds per evaluation of a model at one place on one of the axes."""
+    """Seconds per evaluation of a model at one value of one of the axes."""
 
     model: str
     axis: str
@@ -32,7 +32,7 @@ class Point:
 
 
 def growth(*, repeats: int = 5, quick: bool = False) -> Iterator[Point]:
-    """Time both models on random tables: rows vary (100 of 200 columns selected), then columns, then the subset."""
+    """Time both models on random tables: vary the rows (100 of 200 columns selected), the columns, then the subset."""
     rows = [100, 200, 400, 800] if quick else [100, 200, 400, 800, 1600, 3200]
     columns = [25, 50, 100, 200] if quick else [25, 50, 100, 200, 400, 800]
     for model in _MODELS:
@@ -44,7 +44,7 @@ def growth(*, repeats: int = 5, quick: bool = False) -> Iterator[Point]:
             yield Point(model, "subset size", value, _time(model, 400, columns[-1], value, repeats))
 
 
-def _time(model: str, rows: int, columns: int, chosen: int, repeats: int) -> float:
+def _time(model: str, rows: int, columns: int, selected: int, repeats: int) -> float:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(rows, columns)), np.arange(rows) % 2
     objective = make_objective(_MODELS[model](), X, y, n_jobs=-1, engine="fast")
@@ -52,7 +52,7 @@ def _time(model: str, rows: int, columns: int, chosen: int, repeats: int) -> flo
     for _ in range(repeats + 1):
         masks = np.zeros((30, columns), dtype=bool)
         for mask in masks:
-            mask[rng.permutation(columns)[:chosen]] = True
+            mask[rng.permutation(columns)[:selected]] = True
         before, start = objective.computed, time.perf_counter()
         objective(masks)
         if objective.computed > before:
@@ -61,7 +61,7 @@ def _time(model: str, rows: int, columns: int, chosen: int, repeats: int) -> flo
 
 
 def plot_growth(points: list[Point], path: Path) -> None:
-    """Draw time per evaluation against each axis, both scales logarithmic, into a file."""
+    """Plot time per evaluation against each axis on logarithmic scales, and save the figure."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

@@ -12,13 +12,11 @@ from subswarm.cli.algorithms import algorithms
 from subswarm.cli.datasets import datasets
 from subswarm.cli.select import select
 from subswarm.cli.study import study_app
-from subswarm.cli.study_pages import report, watch
-from subswarm.cli.study_versus import versus
 
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Find the few features a model needs, with swarms that learn which features and how many.",
+    help="Select the features that a model needs, with swarms that learn which features and how many.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -28,14 +26,11 @@ app.command()(select)
 app.command()(algorithms)
 app.command()(datasets)
 app.add_typer(bench.app, name="bench")
-study_app.command()(report)
-study_app.command()(watch)
-study_app.command()(versus)
 app.add_typer(study_app, name="study")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"subswarm {__version__}")
         raise typer.Exit
 
@@ -43,7 +38,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Find the few features a model needs, with swarms that learn which features and how many."""
+    """Select the features that a model needs, with swarms that learn which features and how many."""

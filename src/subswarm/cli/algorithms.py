@@ -1,18 +1,27 @@
-"""``subswarm algorithms``: what there is, with each one's settings."""
+"""``subswarm algorithms``: list the search algorithms with their settings."""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
-from typing import Annotated, Any
+from typing import Annotated, TypedDict
 
 import typer
 
 from subswarm.algorithms import REGISTRY, settings
-from subswarm.algorithms.plain import settings_of
-from subswarm.algorithms.subset_settings import SubsetSettings
+from subswarm.algorithms.base import Algorithm
+from subswarm.algorithms.state import settings_of
 
 __all__ = ["algorithms"]
+
+
+class Description(TypedDict):
+    """What is shown of an algorithm."""
+
+    summary: str
+    source: str
+    settings: dict[str, object]
 
 
 def algorithms(
@@ -24,30 +33,33 @@ def algorithms(
 
     chosen = [name] if name else list(REGISTRY)
     if as_json:
-        described = {each: _described(each, settings_of(get_algorithm(each))) for each in chosen}
-        typer.echo(json.dumps(described, indent=2))
+        listed = {each: _describe(each, settings_of(get_algorithm(each))) for each in chosen}
+        typer.echo(json.dumps(listed, indent=2))
         return
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    common = settings_of(SubsetSettings())
+    common = {field.name: field.default for field in dataclasses.fields(Algorithm)}
     table = Table(show_lines=True, title=None)
     for heading in ("name", "what it does", "settings"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "name")
     for each in chosen:
         own = {key: value for key, value in settings(each).items() if key not in common}
-        described = _described(each, own)
-        text = f"{described['summary']}\n[dim]{described['source']}[/dim]"
+        described = _describe(each, own)
+        text = Text.assemble(described["summary"].replace("`", ""), "\n", (described["source"], "dim"))
         table.add_row(each, text, "\n".join(f"{key} = {value!r}" for key, value in own.items()))
     console = Console()
     console.print(table)
-    console.print("All of them also take " + ", ".join(f"{key} = {value!r}" for key, value in common.items()) + ".")
+    console.print(
+        "All algorithms also accept " + ", ".join(f"{key} = {value!r}" for key, value in common.items()) + "."
+    )
 
 
-def _described(name: str, shown: dict[str, Any]) -> dict[str, Any]:
+def _describe(name: str, shown: dict[str, object]) -> Description:
     kind = REGISTRY[name]
     return {
         "summary": (inspect.getdoc(kind) or "").splitlines()[0],
-        "source": getattr(kind, "source", ""),
+        "source": kind.source,
         "settings": shown,
     }

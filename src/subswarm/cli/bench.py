@@ -1,4 +1,4 @@
-"""``subswarm bench``: measurements people can repeat."""
+"""``subswarm bench``: measure the speed of this machine."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from subswarm.core.checks import check_choice, check_int
-from subswarm.core.files import write_whole
+from subswarm._checks import check_choice, check_int
+from subswarm._files import write_whole
 
 __all__ = ["app"]
 
@@ -25,19 +25,19 @@ def engines(
     datasets: Annotated[
         str, typer.Option(help="Data sets, separated by commas; all that are present by default.")
     ] = "",
-    repeats: Annotated[int, typer.Option(help="How often both sides take turns; medians are printed.")] = 5,
+    repeats: Annotated[int, typer.Option(help="How often each side is measured, in turns; medians are printed.")] = 5,
     quick: Annotated[bool, typer.Option("--quick", help="Three small data sets, two repeats.")] = False,
     scale: Annotated[str, typer.Option(help="Columns standardised: once, fold (in a pipeline) or none.")] = "once",
     models: Annotated[str, typer.Option(help="nb, knn or both, separated by a comma.")] = "nb,knn",
 ) -> None:
-    """Evaluations per second of the fast engines against cross_val_score, on random half-full subsets."""
+    """Compare the fast engines with cross_val_score: evaluations per second on random half-full subsets."""
     from subswarm.bench.engines import SCALINGS, compare, first_use_seconds, gemm_rate, geometric_mean
     from subswarm.datasets import is_present, names
 
     check_int("repeats", repeats, low=1)
     check_choice("scale", scale, SCALINGS)
-    wanted = models.split(",")
-    for model in wanted:
+    selected_models = models.split(",")
+    for model in selected_models:
         check_choice("models", model, ("nb", "knn"))
     chosen = datasets.split(",") if datasets else [name for name in names() if is_present(name)]
     if quick:
@@ -46,29 +46,29 @@ def engines(
         f"{'dataset':<12} {'rows':>5} {'cols':>4} model | scikit-learn/s {'(way)':<8} | ours/s  | ratio | of GEMM"
     )
     found = []
-    for row in compare(chosen, repeats=repeats, scaling=scale, models=wanted):
+    for row in compare(chosen, repeats=repeats, scaling=scale, models=selected_models):
         found.append(row)
         typer.echo(
             f"{row.dataset:<12} {row.rows:>5} {row.columns:>4} {row.model:<5} | {row.theirs:>14.1f} ({row.way:<6}) | "
             f"{row.ours:>7.0f} | {row.ratio:>5.0f} | {row.gemm_share:>6.0%}"
         )
-    for model in wanted:
+    for model in selected_models:
         ratios = [row.ratio for row in found if row.model == model]
         if ratios:
             mean, least = geometric_mean(ratios), min(ratios)
-            typer.echo(f"{model}: geometric mean {mean:.0f} times scikit-learn, least {least:.1f} times")
+            typer.echo(f"{model}: geometric mean {mean:.0f} times scikit-learn, smallest {least:.1f} times")
     single, double = gemm_rate("float32") / 1e9, gemm_rate("float64") / 1e9
-    typer.echo(f"the machine's own matrix product: {single:.0f} GFLOP/s (float32), {double:.0f} GFLOP/s (float64)")
+    typer.echo(f"matrix product on this machine: {single:.0f} GFLOP/s (float32), {double:.0f} GFLOP/s (float64)")
     for model, (compiling, cached) in first_use_seconds().items():
-        typer.echo(f"{model}: first evaluation of a new process {cached:.2f} s; {compiling:.1f} s the very first time")
+        typer.echo(f"{model}: first evaluation of a new process {cached:.2f} s; {compiling:.1f} s with compilation")
 
 
 @app.command()
 def growth(
-    out: Annotated[Path, typer.Option(help="Where to draw the picture (.png, .svg, .pdf).")] = Path("growth.png"),
+    out: Annotated[Path, typer.Option(help="The file of the figure (.png, .svg, .pdf).")] = Path("growth.png"),
     quick: Annotated[bool, typer.Option("--quick", help="Small tables only.")] = False,
 ) -> None:
-    """Time per evaluation against samples, features and subset size, as a table and a picture."""
+    """Measure time per evaluation against samples, features and subset size; print it and draw a figure."""
     from subswarm.bench.growth import growth as measure
     from subswarm.bench.growth import plot_growth
 
@@ -77,7 +77,7 @@ def growth(
         points.append(point)
         typer.echo(f"{point.model:<4} {point.axis:<12} {point.value:>5}  {point.seconds * 1e6:>9.1f} µs")
     plot_growth(points, out)
-    typer.echo(f"drawn: {out}")
+    typer.echo(f"saved {out}")
 
 
 @app.command()
@@ -86,38 +86,40 @@ def algorithms(
     dataset: Annotated[
         list[str] | None, typer.Option(help="A data set; may be repeated. Wine, WDBC, Sonar, Ionosphere by default.")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each.")] = 10,
-    evaluations: Annotated[int, typer.Option(min=1, help="Subsets each run may score.")] = 6000,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each algorithm.")] = 10,
+    evaluations: Annotated[int, typer.Option(min=1, help="Evaluations per run.")] = 6000,
     out: Annotated[
-        Path | None, typer.Option(help="A Markdown page whose tables are replaced; without it they are printed.")
+        Path | None, typer.Option(help="A Markdown page whose tables are replaced; by default the tables are printed.")
     ] = None,
 ) -> None:
-    """Every algorithm with naive Bayes and 5-NN: error, features and seconds."""
-    from subswarm.bench.algorithms import DATASETS, Row, contestants, measure, replaced, tables
+    """Measure error, features and time of every algorithm with naive Bayes and 5-NN."""
+    from subswarm.bench.algorithms import DATASETS, Row, format_tables, measure, named_algorithms, replace_tables
 
-    def tell(row: Row) -> None:
+    def report(row: Row) -> None:
         result = row.failure or f"error {row.error:.4f}, {row.cardinality:.1f} features"
         typer.echo(f"{row.dataset}, {row.model}, {row.algorithm}: {result}", err=True)
 
     rows = measure(
-        contestants(only or ()), datasets=dataset or DATASETS, seeds=seeds, evaluations=evaluations, tell=tell
+        named_algorithms(only or ()), datasets=dataset or DATASETS, seeds=seeds, evaluations=evaluations, report=report
     )
-    content = tables(rows, seeds=seeds, evaluations=evaluations)
+    content = format_tables(rows, seeds=seeds, evaluations=evaluations)
     if out is None:
         typer.echo(content)
         return
     page = out.read_text(encoding="utf-8") if out.exists() else ""
-    write_whole(out, replaced(page, content).encode())
-    typer.echo(f"written to {out}")
+    write_whole(out, replace_tables(page, content).encode())
+    typer.echo(f"saved {out}")
 
 
 @app.command()
 def overhead(
-    n_features: Annotated[list[int] | None, typer.Option("--features", help="Features; may be repeated.")] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of each search.")] = 200,
-    repeats: Annotated[int, typer.Option(min=1, help="Searches of each algorithm.")] = 5,
+    n_features: Annotated[
+        list[int] | None, typer.Option("--features", help="Number of features; may be repeated.")
+    ] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Steps per search.")] = 200,
+    repeats: Annotated[int, typer.Option(min=1, help="Searches per algorithm.")] = 5,
 ) -> None:
-    """Milliseconds a step of each algorithm itself, everything but evaluation."""
+    """Measure milliseconds per step of each algorithm itself, without evaluation."""
     from subswarm.bench.overhead import step_costs
 
     typer.echo(f"{'algorithm':<20} {'features':>8} {'batch':>6} {'median ms':>10} {'slowest tenth':>14}")
@@ -133,15 +135,15 @@ def gpu(
     datasets: Annotated[
         str, typer.Option(help="Data sets, separated by commas; all that are present by default.")
     ] = "",
-    models: Annotated[str, typer.Option(help="Models with a path on the GPU, separated by commas.")] = "nb,knn",
-    device: Annotated[str, typer.Option(help="cuda, or cpu to try the command where there is no GPU.")] = "cuda",
+    models: Annotated[str, typer.Option(help="Models that have a GPU engine, separated by commas.")] = "nb,knn",
+    device: Annotated[str, typer.Option(help="cuda, or cpu to try the command without a GPU.")] = "cuda",
     repeats: Annotated[int, typer.Option(min=1, help="Batches timed; medians are printed.")] = 5,
     searched: Annotated[
-        str, typer.Option("--search", help="Data sets on which a whole search is timed, too.")
+        str, typer.Option("--search", help="Data sets on which a whole search is timed as well.")
     ] = "secom,ozone,wdbc,wine",
-    evaluations: Annotated[int, typer.Option(min=1, help="Evaluations of such a search.")] = 6000,
+    evaluations: Annotated[int, typer.Option(min=1, help="Evaluations of that search.")] = 6000,
 ) -> None:
-    """Microseconds per evaluation of the torch engines, against the CPU engines and the device's own rates."""
+    """Compare the torch engines with the CPU engines and with the rates of the device: microseconds per evaluation."""
     from subswarm.bench.gpu import compare_device, device_rates, time_search
     from subswarm.datasets import is_present, names
 

@@ -1,10 +1,10 @@
-"""``subswarm datasets``: the paper's data sets, and which of them are at hand."""
+"""``subswarm datasets``: list the paper's data sets, and which of them are available."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypedDict
 
 import typer
 
@@ -13,16 +13,40 @@ from subswarm.datasets import PROTOCOLS, catalogue, describe, is_present
 __all__ = ["datasets"]
 
 
+class Counts(TypedDict):
+    """The size of a data set in one protocol."""
+
+    rows: int
+    features: int
+    classes: int
+    note: str
+
+
+class Description(TypedDict):
+    """What is shown of a data set."""
+
+    title: str
+    present: bool
+    files: list[str]
+    page: str
+    citation: str
+    licence: str
+    protocols: dict[str, Counts]
+
+
 def datasets(
     name: Annotated[str | None, typer.Argument(help="Show only this data set, with its notes and citation.")] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(help="The folder with the UCI files; else the one that SUBSWARM_DATA names.")
+        Path | None,
+        typer.Option(
+            help="Folder with the UCI files. Default: the environment variable SUBSWARM_DATA.", show_default=False
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List the paper's sixteen data sets: shape, classes, source, and whether they are present."""
+    """List the paper's sixteen data sets: size, classes, source, and whether they are available."""
     chosen = [describe(name).name] if name else list(catalogue())
-    described = {each: _described(each, data_dir) for each in chosen}
+    described = {each: _describe(each, data_dir) for each in chosen}
     if as_json:
         typer.echo(json.dumps(described, indent=2))
     elif name:
@@ -31,7 +55,7 @@ def datasets(
         _show_all(described)
 
 
-def _described(name: str, data_dir: Path | None) -> dict[str, Any]:
+def _describe(name: str, data_dir: Path | None) -> Description:
     entry = describe(name)
     return {
         "title": entry.title,
@@ -52,7 +76,7 @@ def _described(name: str, data_dir: Path | None) -> dict[str, Any]:
     }
 
 
-def _show_all(described: dict[str, dict[str, Any]]) -> None:
+def _show_all(described: dict[str, Description]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -66,19 +90,19 @@ def _show_all(described: dict[str, dict[str, Any]]) -> None:
         )
     for name, data in described.items():
         sound = data["protocols"]["sound"]
-        counts = [str(sound[key]) for key in ("rows", "features", "classes")]
+        counts = [str(count) for count in (sound["rows"], sound["features"], sound["classes"])]
         source = data["page"].removeprefix("https://archive.ics.uci.edu/dataset/")
         table.add_row(name, data["title"], *counts, "yes" if data["present"] else "no", f"UCI {source}")
     console = Console(highlight=False)
     console.print(table)
     console.print(
-        "\nThe counts are those of the true task; `subswarm datasets NAME` tells how the published protocol differs. "
-        "What is absent is fetched from UCI when needed, or read from the folder that SUBSWARM_DATA names.",
+        "\nThe counts are those of the 'sound' protocol; `subswarm datasets NAME` shows the 'published' one. Missing "
+        "data sets are downloaded from UCI when needed, or read from the folder in SUBSWARM_DATA.",
         style="dim",
     )
 
 
-def _show_one(name: str, data: dict[str, Any]) -> None:
+def _show_one(name: str, data: Description) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, markup=False)

@@ -1,98 +1,133 @@
-"""``subswarm select``: a table in, the few columns a model needs out."""
+"""``subswarm select``: select the columns of a table that a model needs."""
 
 from __future__ import annotations
 
-import difflib
 import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from subswarm.cli.answer import Answer
-from subswarm.cli.beside import check_report, measure_held_out, with_other_algorithms, with_other_seeds
-from subswarm.core.errors import SettingError
-from subswarm.core.files import write_whole
+from subswarm._checks import check_choice, check_jobs, suggest
+from subswarm.cli.common import check_output, check_report, print_status, warnings_as_notes, write_text
+from subswarm.errors import DataError, SettingError, SubswarmError
 
 __all__ = ["select"]
 
+SettingValue = str | int | float | bool | None | dict[str, object] | tuple[object, ...]
+
 
 def select(
-    table: Annotated[str, typer.Argument(help="A CSV or Parquet file, or a demo table: wine, breast-cancer, digits.")],
-    target: Annotated[str | None, typer.Option(help="The column to predict (demo tables know theirs).")] = None,
-    model: Annotated[str, typer.Option(help="knn, nb, linear, svm, tree or forest.")] = "knn",
-    task: Annotated[str, typer.Option(help="classification, regression, or auto to go by the target.")] = "auto",
-    algorithm: Annotated[str, typer.Option(help="A search from 'subswarm algorithms'.")] = "2d-elite",
-    setting: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the algorithm, as NAME=VALUE; may be repeated.")
+    table: Annotated[
+        str,
+        typer.Argument(
+            help="A CSV or Parquet file, a demo table (wine, breast-cancer, digits), a data set from "
+            "'subswarm datasets', or openml:NAME."
+        ),
+    ],
+    target: Annotated[
+        str | None, typer.Option(help="The column to predict. Required for files; the others have a default.")
     ] = None,
-    evaluations: Annotated[int, typer.Option(min=1, help="Subsets to score.")] = 6000,
+    model: Annotated[str, typer.Option(help="knn, knn-raw, nb, linear, svm, tree or forest.")] = "knn",
+    task: Annotated[str, typer.Option(help="classification, regression, or auto to decide from the target.")] = "auto",
+    algorithm: Annotated[str, typer.Option(help="A search algorithm from 'subswarm algorithms'.")] = "2d-elite",
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the algorithm, as NAME=VALUE. Can be repeated.")
+    ] = None,
+    evaluations: Annotated[int, typer.Option(min=1, help="Number of subsets to score.")] = 6000,
     seconds: Annotated[float | None, typer.Option(help="Stop after this time.")] = None,
-    patience: Annotated[int | None, typer.Option(help="Stop after this many evaluations without a better one.")] = None,
+    patience: Annotated[
+        int | None, typer.Option(help="Stop after this many evaluations without a better subset.")
+    ] = None,
     scoring: Annotated[str | None, typer.Option(help="A scikit-learn scorer, such as balanced_accuracy.")] = None,
-    cv: Annotated[int, typer.Option(help="Cross-validation folds.")] = 10,
+    cv: Annotated[
+        int | None,
+        typer.Option(
+            help="Cross-validation folds. Default: 10, or fewer if there are fewer rows or no class has 10 rows.",
+            show_default=False,
+        ),
+    ] = None,
     repeats: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Partitions into folds, each scored being one evaluation. By default one for each 1000 evaluations, "
-            "at most 6, where the algorithm shares them out (2d-elite); else 1.",
+            help="Repeats of the cross-validation; each repeat scored counts as one evaluation. Default: for 2d-elite "
+            "one for each 1000 evaluations, at most 6; otherwise 1.",
+            show_default=False,
         ),
     ] = None,
     race: Annotated[
-        bool, typer.Option("--race", help="Score only the best subsets on all partitions, the others on one.")
+        bool, typer.Option("--race", help="Score only the best subsets on all repeats, the others on one.")
     ] = False,
     min_features: Annotated[int, typer.Option(help="Fewest features to select.")] = 1,
     max_features: Annotated[int | None, typer.Option(help="Most features to select.")] = None,
-    keep: Annotated[list[str] | None, typer.Option(help="A column that is always selected; may be repeated.")] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="A column that is always selected. Can be repeated.")] = None,
     choose: Annotated[
-        str, typer.Option(help="best, or one-se: the fewest features within one standard error.")
+        str, typer.Option(help="best, or one-se for the fewest features within one standard error of the best.")
     ] = "best",
     preselect: Annotated[
-        str | None, typer.Option(help="Search only among the features a filter ranks highest, such as mrmr:50.")
+        str | None, typer.Option(help="Search only among the features that a filter ranks highest, such as mrmr:50.")
     ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out. Can be repeated.")] = None,
     impute: Annotated[bool, typer.Option("--impute", help="Fill missing values from the nearest row.")] = False,
     one_hot: Annotated[
-        bool, typer.Option("--one-hot", help="Encode text columns, one category's columns kept together.")
+        bool,
+        typer.Option("--one-hot", help="One-hot encode text columns; the columns of a category are selected together."),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Fixes folds and search.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Workers; -1 is all cores. The answer is the same.")] = -1,
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            help="Encoding of a CSV file, such as cp1252 or latin-1. Default: that of its byte order mark, or UTF-8.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of folds and search.")] = 0,
+    jobs: Annotated[
+        int, typer.Option(help="Number of workers; -1 means all cores. The result does not depend on it.")
+    ] = -1,
     engine: Annotated[str, typer.Option(help="auto, estimator (scikit-learn itself) or fast.")] = "auto",
-    checkpoint: Annotated[Path | None, typer.Option(help="File to save to and to go on from.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="File to save the search to and to resume it from.")] = None,
     held_out: Annotated[
         int | None,
         typer.Option(
-            min=2, help="Repeat the search inside so many outer folds, for an honest score. Costs as many searches."
+            min=2, help="Nested cross-validation: repeat the search in this many outer folds. Costs as many searches."
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=0, help="Repeat the selection with so many other seeds.")] = 0,
+    seeds: Annotated[int, typer.Option(min=0, help="Repeat the selection with this many other seeds.")] = 0,
     against: Annotated[
-        list[str] | None, typer.Option(help="Another algorithm to run on the same folds; may be repeated.")
+        list[str] | None, typer.Option(help="Another algorithm to run on the same folds. Can be repeated.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the whole result as JSON to this file.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page about the result to this HTML file.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No live progress line.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the result as JSON to this file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report of the result to this HTML file.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress bar.")] = False,
 ) -> None:
     """Select the columns of TABLE that a model needs to predict the target."""
+    check_output(out, option="--out")
+    check_report(report)
+    check_jobs("--jobs", jobs)
+    check_choice("--task", task, ("auto", "classification", "regression"))
+    if race and repeats in (None, 1):
+        raise SettingError("--race needs a repeated cross-validation; add --repeats 4, say.")
+    from subswarm._display import format_duration
+    from subswarm._models import make_model
     from subswarm.algorithms import get_algorithm
     from subswarm.datasets import open_table
-    from subswarm.models import make_model
+    from subswarm.report.record import Selection, search_with_algorithms, search_with_seeds
+    from subswarm.report.selection_page import write_page
+    from subswarm.report.summary import print_summary
     from subswarm.selector import SwarmSelector
 
-    if out is not None and not out.resolve().parent.is_dir():
-        raise SettingError(f"--out names {out}, but the folder {out.parent} does not exist; make it first.")
-    if race and repeats in (None, 1):
-        raise SettingError("--race scores the best subsets on several partitions; give --repeats 4, say, with it.")
-    check_report(report)
-    others = [get_algorithm(name) and name for name in against or []]  # unknown names are refused before the search
-    data = open_table(table, target=target, drop=drop or [], impute=impute, one_hot=one_hot)
-    kind = data.task if task == "auto" else task
+    others = against or []
+    for name in others:  # unknown names are reported before the search
+        get_algorithm(name)
+    data = open_table(table, target=target, drop=drop or [], impute=impute, one_hot=one_hot, encoding=encoding)
+    for note in data.notes:
+        typer.echo(f"note: {note}", err=True)
     selector = SwarmSelector(
-        make_model(model, kind),
-        get_algorithm(algorithm, **_settings(setting or [])),
+        make_model(model, data.task if task == "auto" else task),
+        get_algorithm(algorithm, **_parse_settings(setting or [])),
         cv=cv,
         repeats="auto" if repeats is None else repeats,
         race=race,
@@ -102,10 +137,11 @@ def select(
         patience=patience,
         min_features=min_features,
         max_features=max_features,
-        fixed_features=_columns(keep or [], list(data.feature_names)),
+        fixed_features=_find_columns(keep or [], list(data.feature_names)),
         feature_groups=data.feature_groups or None,
-        preselect=None if preselect is None else _ranking(preselect),
+        preselect=None if preselect is None else _parse_preselection(preselect),
         choose=choose,
+        held_out=held_out,
         engine=engine,
         n_jobs=jobs,
         random_state=seed,
@@ -113,64 +149,66 @@ def select(
         checkpoint=checkpoint,
         record=report is not None,
     )
-    selector.fit(data.X, data.y)
-    X, y, took = data.X, data.y, selector.result_.algorithm_seconds + selector.result_.evaluation_seconds
-    answer = Answer(
-        table,
-        data,
-        model,
-        kind,
-        selector,
-        seed,
-        honest=None
-        if held_out is None
-        else measure_held_out(selector, X, y, held_out, jobs=jobs, seed=seed, seconds=took),
-        others=with_other_seeds(selector, X, y, seeds, seed=seed, seconds=took),
-        rivals=with_other_algorithms(selector, X, y, others, seconds=took),
-    )
-    answer.show()
+    with warnings_as_notes():
+        try:
+            selector.fit(data.X, data.y)
+        except (ValueError, TypeError, ArithmeticError) as error:
+            if isinstance(error, SubswarmError):
+                raise
+            raise DataError(  # the model or the scorer refuses the data, such as text classes with scoring r2
+                f"model {model!r} cannot be scored by {scoring or 'its default score'} on this table ({error}); "
+                "choose another --model or --scoring."
+            ) from error
+        cost = selector.result_.algorithm_seconds + selector.result_.evaluation_seconds
+        for count, what in ((seeds, "other seeds"), (len(others), "other algorithms")):
+            if count:
+                searches = "1 more search" if count == 1 else f"{count} more searches"
+                print_status(f"{what}: {searches}, about {format_duration(count * cost)}")
+        selection = Selection.of(
+            selector,
+            table=table,
+            target=data.target_name,
+            model=model,
+            names=data.feature_names,
+            command=shlex.join(["subswarm", *sys.argv[1:]]),
+            other_seeds=search_with_seeds(selector, data.X, data.y, range(seed + 1, seed + 1 + seeds)),
+            other_algorithms=search_with_algorithms(selector, data.X, data.y, others),
+        )
+    print_summary(selection)
     if out is not None:
-        _write(out, json.dumps(answer.as_json(), indent=2) + "\n")
-        typer.echo(f"written to {out}")
+        write_text(out, json.dumps(selection.as_json(), indent=2) + "\n")
+        typer.echo(f"result written to {out}")
     if report is not None:
-        _write(report, answer.as_page(shlex.join(["subswarm", *sys.argv[1:]])))
-        typer.echo(f"the report is {report.resolve().as_uri()}")
+        write_page(selection, report)
+        typer.echo(f"report written to {report.resolve().as_uri()}")
 
 
-def _ranking(text: str) -> tuple[str, int]:
-    """RANKING:NUMBER as a pair."""
+def _parse_preselection(text: str) -> tuple[str, int]:
+    """Parse RANKING:NUMBER."""
     name, _, number = text.partition(":")
-    if not number.isdigit():
-        raise SettingError(f"--preselect wants RANKING:NUMBER, such as mrmr:50; got {text!r}.")
+    if not (number.isascii() and number.isdigit()):
+        raise SettingError(f"--preselect must be RANKING:NUMBER, such as mrmr:50; got {text!r}.")
     return name, int(number)
 
 
-def _settings(pairs: list[str]) -> dict[str, Any]:
-    """NAME=VALUE pairs as settings; a value is read as JSON where it is JSON, else as text."""
-    found = {}
+def _parse_settings(pairs: list[str]) -> dict[str, SettingValue]:
+    """Parse NAME=VALUE pairs. A value that is JSON is read as JSON, anything else as text."""
+    found: dict[str, SettingValue] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
-            raise SettingError(f"--set wants NAME=VALUE; got {pair!r}.")
+            raise SettingError(f"--set must be NAME=VALUE; got {pair!r}.")
         try:
             value = json.loads(text)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):  # ValueError: not JSON, or an integer of too many digits
             value = text
         found[name.replace("-", "_")] = tuple(value) if isinstance(value, list) else value
     return found
 
 
-def _columns(names: list[str], known: list[str]) -> list[int]:
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        close = difflib.get_close_matches(unknown[0], known, n=3)
-        hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-        raise SettingError(f"--keep names column {unknown[0]!r}, which the table does not have.{hint}")
+def _find_columns(names: list[str], known: list[str]) -> list[int]:
+    """Return the indices of columns by their names."""
+    for name in names:
+        if name not in known:
+            raise SettingError(f"--keep names column {name!r}, which the table does not have.{suggest(name, known)}")
     return [known.index(name) for name in names]
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        write_whole(path, text.encode())
-    except OSError as error:
-        raise SettingError(f"cannot write {path}: {error.strerror}.") from error

@@ -1,16 +1,16 @@
-"""Figures for people. Each takes ``ax=None`` and returns the axes it drew on; matplotlib is imported when one is drawn.
+"""Plots of search results.
 
-Results come in as one `SearchResult`, a list of them (grouped by algorithm) or a dict from a name to either. The same
-plots are methods of a result and of a fitted selector: ``result.plot.trade_off()``, ``selector.plot.trade_off()``.
-
-A plot reads values and nothing else, so this package stands right above ``core`` and every other room may use it.
+Each function takes ``ax=None`` and returns the matplotlib axes it drew on; matplotlib is imported when a plot is drawn.
+Results are one `SearchResult`, a list of them (grouped by algorithm), or a dict from a name to either. The plots of a
+single search are also methods of a result and of a fitted selector: ``result.plot.trade_off()``,
+``selector.plot.trade_off()``.
 """
 
-from subswarm.plot.methods import Plots
-from subswarm.plot.ranks import critical_difference
-from subswarm.plot.runs import convergence, timing
-from subswarm.plot.style import PALETTE
-from subswarm.plot.subsets import cardinality_likelihood, selection_frequency, trade_off
+from subswarm.plot._methods import Plots
+from subswarm.plot._ranks import critical_difference
+from subswarm.plot._runs import convergence, timing
+from subswarm.plot._style import PALETTE
+from subswarm.plot._subsets import cardinality_likelihood, selection_frequency, trade_off
 
 __all__ = [
     "PALETTE",

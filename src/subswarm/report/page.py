@@ -1,23 +1,28 @@
-"""A page in parts: words, numbers, tables, charts and code, as one HTML file that needs nothing else."""
+"""Building blocks of a page (text, numbers, tables, charts, code) and their rendering as one HTML file."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import files
-from typing import Any, ClassVar
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, ClassVar
 
-from subswarm.core.errors import MissingExtraError
+from subswarm.errors import MissingExtraError
 
-__all__ = ["Cell", "Chart", "Charts", "Code", "Column", "Layer", "Number", "Numbers", "Page", "Row", "Section", "Table",
-           "Words", "columns", "number", "render", "rows", "share", "text"]  # fmt: skip
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+__all__ = ["Cell", "Chart", "Charts", "Code", "Column", "Heat", "Layer", "Number", "Numbers", "Page", "Part", "Row",
+           "Section", "Table", "Words", "check_renderer", "columns", "number", "render", "rows", "share",
+           "text"]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Words:
-    """A paragraph; ``manner`` is "" (plain), "soft" or "note"."""
+    """A paragraph. ``manner`` is "" (plain), "soft" or "note"."""
 
     text: str
     manner: str = ""
@@ -26,7 +31,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Number:
-    """A figure to be seen first."""
+    """A number with a label, shown large."""
 
     label: str
     value: str
@@ -35,7 +40,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Figures side by side."""
+    """Numbers side by side."""
 
     items: tuple[Number, ...]
     kind: ClassVar[str] = "numbers"
@@ -43,7 +48,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Code:
-    """Something to copy."""
+    """Code to copy."""
 
     title: str
     text: str
@@ -52,7 +57,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Column:
-    """A heading; ``kind`` is "text", "number" or "share" (0 to 1, drawn as a bar)."""
+    """A column heading. ``kind`` is "text", "number" or "share" (0 to 1, drawn as a bar)."""
 
     name: str
     kind: str = "text"
@@ -60,7 +65,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell shows, and what it sorts by."""
+    """The text of a cell, and the value it is sorted by."""
 
     text: str
     value: float | None = None
@@ -69,7 +74,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table; a chosen one stands out."""
+    """A row of a table. A chosen row is highlighted."""
 
     cells: tuple[Cell, ...]
     chosen: bool = False
@@ -77,7 +82,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that sorts, and filters where it is long."""
+    """A table that can be sorted, and filtered if it is long."""
 
     title: str
     columns: tuple[Column, ...]
@@ -99,8 +104,8 @@ class Layer:
     high: Sequence[float] | None = None
     notes: Sequence[str] | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """As the page's script reads it."""
+    def as_json(self) -> dict[str, object]:
+        """Return the layer as the page's script reads it."""
         values = {"x": self.x, "y": self.y, "low": self.low, "high": self.high}
         numbers = {key: [_rounded(each) for each in column] for key, column in values.items() if column is not None}
         notes = {} if self.notes is None else {"notes": list(self.notes)}
@@ -108,20 +113,29 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class Heat:
+    """A heat map below the layers of a chart: rows from bottom to top, in the box (left, right, bottom, top)."""
+
+    box: tuple[float, float, float, float]
+    rows: list[list[float]]
+    top: float
+
+
+@dataclass(frozen=True)
 class Chart:
-    """Layers over two axes; ``heat`` is a matrix below them as rows from bottom to top, with its box on the axes."""
+    """Layers on two axes, above an optional heat map."""
 
     title: str
     note: str
     xlabel: str
     ylabel: str
     layers: tuple[Layer, ...]
-    heat: dict[str, Any] | None = None
+    heat: Heat | None = None
     kind: ClassVar[str] = "chart"
 
     @property
-    def json(self) -> Any:
-        """The chart's data, safe inside a script element whatever names are in it."""
+    def json(self) -> Markup:
+        """The data of the chart as JSON that is safe inside a script element."""
         from markupsafe import Markup
 
         data = {
@@ -129,7 +143,7 @@ class Chart:
             "xlabel": self.xlabel,
             "ylabel": self.ylabel,
             "layers": [layer.as_json() for layer in self.layers],
-            **({} if self.heat is None else {"heat": self.heat}),
+            **({} if self.heat is None else {"heat": asdict(self.heat)}),
         }
         written = json.dumps(data, allow_nan=False, separators=(",", ":"))
         for letter in "<>&":
@@ -139,7 +153,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Charts:
-    """Charts side by side below a heading that folds them away; ``shown`` at first or not."""
+    """Charts side by side below a heading that shows or hides them. ``shown``: whether they are shown at first."""
 
     title: str
     charts: tuple[Chart, ...]
@@ -147,18 +161,21 @@ class Charts:
     kind: ClassVar[str] = "charts"
 
 
+Part = Words | Numbers | Code | Table | Chart | Charts
+
+
 @dataclass(frozen=True)
 class Section:
-    """A question of the reader's and its answer."""
+    """A section of the page with a heading."""
 
     id: str
     title: str
-    parts: tuple[Words | Numbers | Code | Table | Chart | Charts, ...]
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True)
 class Page:
-    """A whole page."""
+    """A page: title, introduction, sections and footer."""
 
     title: str
     lead: str
@@ -167,17 +184,14 @@ class Page:
 
 
 def render(page: Page, *, live: bool = False) -> str:
-    """The page as HTML: every word escaped, styles and scripts inside, nothing fetched from anywhere.
+    """Return the page as HTML, with all text escaped and with its styles and scripts inside.
 
-    A ``live`` page asks the server it came from whether there is something new.
+    A ``live`` page asks its server for updates.
     """
-    try:
-        from jinja2 import Environment, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise MissingExtraError(
-            "a report needs jinja2, which is not installed; pip install 'subswarm[report]'"
-        ) from error
+    check_renderer()
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_asset("page.html.j2"))
     return template.render(
         page=page,
@@ -189,32 +203,38 @@ def render(page: Page, *, live: bool = False) -> str:
     )
 
 
+def check_renderer() -> None:
+    """Raise MissingExtraError if jinja2, which renders pages, is not installed."""
+    if find_spec("jinja2") is None:
+        raise MissingExtraError("a report needs jinja2, which is not installed; pip install 'subswarm[report]'")
+
+
 def text(value: object) -> Cell:
-    """A cell of words."""
+    """Make a cell of text."""
     return Cell(str(value))
 
 
 def number(value: float | None, form: str = ".4f") -> Cell:
-    """A cell that holds a number, or a dash where there is none."""
+    """Make a cell with a number, or a dash if it is None or not finite."""
     if value is None or not math.isfinite(value):
         return Cell("–", None, "number")
     return Cell(format(value, form), float(value), "number")
 
 
 def share(value: float | None, words: str | None = None) -> Cell:
-    """A cell that shows a share between 0 and 1 as a bar."""
+    """Make a cell that shows a share between 0 and 1 as a bar."""
     if value is None or not math.isfinite(value):
         return Cell("–", None, "share")
     return Cell(f"{value:.0%}" if words is None else words, float(value), "share")
 
 
 def columns(*named: tuple[str, str] | str) -> tuple[Column, ...]:
-    """Headings from names, or from (name, kind)."""
+    """Make headings from names, or from pairs (name, kind)."""
     return tuple(Column(each) if isinstance(each, str) else Column(*each) for each in named)
 
 
 def rows(cells: Iterable[Iterable[Cell]], chosen: Iterable[bool] | None = None) -> tuple[Row, ...]:
-    """Rows from cells."""
+    """Make rows from cells; ``chosen`` marks the rows to highlight."""
     listed = [tuple(row) for row in cells]
     marks = [False] * len(listed) if chosen is None else list(chosen)
     return tuple(Row(row, mark) for row, mark in zip(listed, marks, strict=True))

@@ -1,101 +1,306 @@
-"""A study as a TOML file."""
+"""What a study runs: its data sets, models, algorithms and settings."""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
-from dataclasses import fields
-from difflib import get_close_matches
-from os import PathLike
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from subswarm.core.errors import SettingError
-from subswarm.study.plan import Contender, Source, Study
+from subswarm._checks import check_choice, check_int, suggest
+from subswarm._models import make_model
+from subswarm.algorithms import Race, get_algorithm
+from subswarm.datasets import DEMO_NAMES, PROTOCOLS
+from subswarm.datasets import names as catalogue_names
+from subswarm.errors import SettingError
+from subswarm.study.plan import PlannedRun, canonical_json, key_and_seed
 
-__all__ = ["read_study", "study_from"]
+if TYPE_CHECKING:
+    from subswarm.algorithms.base import Algorithm
 
-_OPTIONS = ("name", "runs", "evaluations", "protocol", "folds", "repeats", "outer", "outer_repeats", "seed")
+__all__ = ["Contender", "Only", "Source", "Study", "name_key_in_errors"]
+
+_MOST_RUNS = 10_000_000
+"""The largest plan that is held in memory; no one can compute more runs."""
+
+_MOST_EVALUATIONS = 10**12
+
+_LARGEST_SEED = 2**32 - 2
+"""scikit-learn accepts seeds below 2 ** 32, and the outer folds use the next seed."""
 
 
-def read_study(path: str | PathLike[str]) -> Study:
-    """Read a study file.
-
-    ::
-
-        datasets = ["wine", "sonar", { name = "patients", table = "patients.csv", target = "outcome" }]
-        models = ["nb", "knn"]
-        algorithms = ["2d-upso", "bpso", { label = "slow refresh", algorithm = "2d-upso", refresh_gap = 10 }]
-        runs = 10
-
-    ``evaluations``, ``protocol``, ``folds``, ``repeats``, ``outer``, ``outer_repeats``, ``seed`` and ``name`` may be
-    added (see `Study`). With ``repeats``, a table of an algorithm may say ``race = true``: see `Race`.
-    Tables are looked for beside the study file.
-    """
-    file = Path(path)
+@contextmanager
+def name_key_in_errors(key: str) -> Iterator[None]:
+    """Put the key of a study in front of every error message; any other error becomes a `SettingError`."""
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(f"the study file {file} cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise SettingError(f"the study file {file} is not TOML: {error}.") from error
-    return study_from({"name": file.stem, **content}, folder=file.parent)
+        yield
+    except SettingError as error:
+        raise SettingError(f"{key}: {error}") from error
+    except Exception as error:  # an algorithm may raise anything if a value has an unexpected type
+        message = " ".join(str(error).split())
+        raise SettingError(f"{key}: a value cannot be used ({type(error).__name__}: {message}).") from error
 
 
-def study_from(content: Mapping[str, Any], folder: Path = Path()) -> Study:
-    """The study that a mapping describes, as a study file would."""
-    known = [*_OPTIONS, "datasets", "models", "algorithms"]
-    _refuse_unknown(content, known, "a study")
-    for kind in ("datasets", "models", "algorithms"):
-        if not isinstance(content.get(kind), list):
-            raise SettingError(f"a study needs a list of {kind}; got {content.get(kind)!r}.")
-    options = {name: content[name] for name in _OPTIONS if name in content}
-    return Study(
-        datasets=tuple(_source(entry, folder) for entry in content["datasets"]),
-        models=tuple(_word(entry, "models") for entry in content["models"]),
-        algorithms=tuple(_contender(entry) for entry in content["algorithms"]),
-        **options,
-    )
+@dataclass(frozen=True)
+class Source:
+    """A data set of a study.
+
+    Attributes
+    ----------
+    name : a name of the catalogue, "breast-cancer" or "digits", "openml:ID", or any name if ``table`` is given
+    table : path of a CSV or Parquet file, or None
+    target, drop, impute : as in `subswarm.datasets.load_table`
+    """
+
+    name: str
+    table: str | None = None
+    target: str | None = None
+    drop: tuple[str, ...] = ()
+    impute: bool = False
+
+    @property
+    def in_catalogue(self) -> bool:
+        """Whether this is one of the UCI data sets."""
+        return self.table is None and self.name in catalogue_names()
+
+    def check(self, protocol: str) -> None:
+        """Raise SettingError if the data set is unknown or does not fit the protocol."""
+        if self.table is not None:
+            if self.target is None:
+                raise SettingError(f"the data set {self.name!r} is a file; name its target column with target = ...")
+        elif not self.in_catalogue and self.name not in DEMO_NAMES and not self.name.startswith("openml:"):
+            known = list(dict.fromkeys([*catalogue_names(), *DEMO_NAMES]))
+            hint = suggest(self.name, known) or f" The names are {', '.join(known)}."
+            raise SettingError(f"there is no data set {self.name!r}.{hint} Give a file as {{name, table, target}}.")
+        if protocol == "published" and not self.in_catalogue:
+            raise SettingError(
+                f"the published protocol is defined only for the data sets of the paper; got {self.name!r}. "
+                'Use protocol = "sound".'
+            )
 
 
-def _source(entry: Any, folder: Path) -> Source:
-    if isinstance(entry, str):
-        return Source(entry)
-    if not isinstance(entry, Mapping) or "name" not in entry:
-        raise SettingError(f"a data set is a name or a table with name, table and target; got {entry!r}.")
-    _refuse_unknown(entry, [field.name for field in fields(Source)], f"the data set {entry['name']!r}")
-    values = dict(entry)
-    if "table" in values:
-        values["table"] = str(folder / values["table"])
-    return Source(**values | {"drop": tuple(values.get("drop", ()))})
+@dataclass(frozen=True)
+class Contender:
+    """An algorithm with its settings, and the label that the tables show.
+
+    If ``race`` is true, the algorithm runs inside a `subswarm.algorithms.Race`.
+    """
+
+    label: str
+    algorithm: str
+    settings: Mapping[str, object] = field(default_factory=dict)
+    race: bool = False
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The settings, with ``race`` if it is true."""
+        return {**self.settings, **({"race": True} if self.race else {})}
+
+    def make(self) -> Algorithm[Any]:
+        """Return the algorithm."""
+        algorithm: Algorithm[Any] = get_algorithm(self.algorithm, **self.settings)
+        return Race(algorithm) if self.race else algorithm
+
+    def __hash__(self) -> int:
+        return hash((self.label, self.algorithm, canonical_json(self.facts)))
 
 
-def _contender(entry: Any) -> Contender:
-    if isinstance(entry, str):
-        return Contender(entry, entry)
-    if not isinstance(entry, Mapping) or "algorithm" not in entry:
-        raise SettingError(f"an algorithm is a name or a table with algorithm = NAME and its settings; got {entry!r}.")
-    name = _word(entry["algorithm"], "algorithms")
-    race = entry.get("race", False)
-    if not isinstance(race, bool):
-        raise SettingError(f"race of the algorithm {name!r} is true or false; got {race!r}.")
-    settings = {key: _setting(value) for key, value in entry.items() if key not in ("algorithm", "label", "race")}
-    return Contender(_word(entry.get("label", f"{name} (race)" if race else name), "label"), name, settings, race)
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """What to run.
+
+    Parameters
+    ----------
+    name : str
+    datasets : tuple of Source
+    models : tuple of str
+        Names of `subswarm._models.MODELS`.
+    algorithms : tuple of Contender
+    runs : int, default=40
+    evaluations : int, default=6000
+    protocol : "sound" or "published"
+        How the data sets are read and the folds are drawn.
+    folds : int, default=10
+    repeats : int, default=1
+        Repeats of the inner cross-validation. Scoring a subset on one repeat is one evaluation.
+    outer : int, default=0
+        Outer folds of nested cross-validation; 0 for none. Each search then also runs once without each outer fold.
+    outer_repeats : int, default=1
+        Repeats of the outer cross-validation, each with other folds. The outer folds are numbered consecutively.
+    seed : int, default=0
+        Another seed draws other folds and other searches.
+
+    Examples
+    --------
+    >>> study = Study(name="small", datasets=(Source("wine"),), models=("nb",),
+    ...               algorithms=(Contender("random", "random"),), runs=2)
+    >>> [str(run) for run in study.plan()]
+    ['wine, nb, random, run 1', 'wine, nb, random, run 2']
+    """
+
+    name: str
+    datasets: tuple[Source, ...]
+    models: tuple[str, ...]
+    algorithms: tuple[Contender, ...]
+    runs: int = 40
+    evaluations: int = 6000
+    protocol: str = "sound"
+    folds: int = 10
+    outer: int = 0
+    seed: int = 0
+    repeats: int = 1
+    outer_repeats: int = 1
+
+    def __post_init__(self) -> None:
+        self._check_numbers()
+        self._check_names()
+        self._check_datasets()
+        self._check_models_and_algorithms()
+        self._check_size()
+
+    def names(self) -> dict[str, list[str]]:
+        """Return the names of the data sets, models and algorithms."""
+        return {
+            "datasets": [source.name for source in self.datasets],
+            "models": list(self.models),
+            "algorithms": [contender.label for contender in self.algorithms],
+        }
+
+    def source(self, name: str) -> Source:
+        """Return the data set with this name."""
+        return next(source for source in self.datasets if source.name == name)
+
+    def contender(self, label: str) -> Contender:
+        """Return the algorithm with this label."""
+        return next(contender for contender in self.algorithms if contender.label == label)
+
+    @property
+    def outer_folds(self) -> int:
+        """The number of outer folds over all outer repeats."""
+        return self.outer * self.outer_repeats
+
+    def plan(self) -> list[PlannedRun]:
+        """Return every run, in the order of the grid."""
+        outer_folds: list[int | None] = [None, *range(self.outer_folds)]
+        return [
+            self._planned(source.name, model, contender, run, outer_fold)
+            for source in self.datasets
+            for model in self.models
+            for outer_fold in outer_folds
+            for run in range(self.runs)
+            for contender in self.algorithms
+        ]
+
+    def frame(self) -> dict[str, str | int]:
+        """Return the settings that all runs of a store share, as JSON values."""
+        return {
+            "protocol": self.protocol,
+            "evaluations": self.evaluations,
+            "folds": self.folds,
+            "seed": self.seed,
+            # Left out if 1: keys of studies from before these settings existed stay the same.
+            **({"repeats": self.repeats} if self.repeats > 1 else {}),
+            **({"outer_repeats": self.outer_repeats} if self.outer_repeats > 1 else {}),
+        }
+
+    def _planned(self, dataset: str, model: str, contender: Contender, run: int, outer_fold: int | None) -> PlannedRun:
+        key, seed = key_and_seed(
+            {
+                **{name: value for name, value in self.frame().items() if name != "outer_repeats"},
+                "dataset": dataset,
+                "model": model,
+                "algorithm": contender.algorithm,
+                "settings": contender.facts,
+                "run": run,
+                "outer": None if outer_fold is None else [outer_fold, self.outer],
+            }
+        )
+        return PlannedRun(dataset, model, contender.label, run, outer_fold, key, seed)
+
+    def _check_numbers(self) -> None:
+        check_choice("protocol", self.protocol, PROTOCOLS)
+        check_int("runs", self.runs, low=1, high=_MOST_RUNS)
+        check_int("evaluations", self.evaluations, low=1, high=_MOST_EVALUATIONS)
+        check_int("folds", self.folds, low=2, high=_MOST_RUNS)
+        check_int("repeats", self.repeats, low=1, high=_MOST_RUNS)
+        check_int("outer", self.outer, low=0, high=_MOST_RUNS)
+        check_int("outer_repeats", self.outer_repeats, low=1, high=_MOST_RUNS)
+        check_int("seed", self.seed, low=0, high=_LARGEST_SEED)
+        if self.outer == 1:
+            raise SettingError("outer=1: an outer cross-validation needs at least 2 folds, or 0 for none.")
+        if self.outer_repeats > 1 and not self.outer:
+            raise SettingError(
+                f"outer_repeats={self.outer_repeats}, but there is no outer cross-validation to repeat; set outer to "
+                "its number of folds, such as 5."
+            )
+
+    def _check_names(self) -> None:
+        for kind, names in self.names().items():
+            if not names:
+                raise SettingError(f"the study has no {kind}; name at least one.")
+            repeated = [name for name in names if names.count(name) > 1]
+            if repeated:
+                raise SettingError(f"{kind} contains {repeated[0]!r} twice; give one of them another name or label.")
+
+    def _check_datasets(self) -> None:
+        for source in self.datasets:
+            with name_key_in_errors("datasets"):
+                source.check(self.protocol)
+            if source.impute and self.outer:
+                raise SettingError(
+                    f"the data set {source.name!r} is imputed as a whole, so the test rows of an outer fold would "
+                    "influence its training rows; impute it inside each fold yourself, or set outer to 0."
+                )
+
+    def _check_models_and_algorithms(self) -> None:
+        for model in self.models:
+            with name_key_in_errors("models"):
+                make_model(model)
+        for contender in self.algorithms:
+            with name_key_in_errors(f"algorithms, {contender.label!r}"):
+                contender.make()
+            if contender.race and self.repeats == 1:
+                raise SettingError(
+                    f"{contender.label!r} has race = true, which needs several repeats of cross-validation; set "
+                    "repeats = 4, for example, or remove race = true."
+                )
+
+    def _check_size(self) -> None:
+        kinds = len(self.datasets) * len(self.models) * len(self.algorithms)
+        count = kinds * self.runs * (1 + self.outer_folds)
+        if count > _MOST_RUNS:
+            raise SettingError(
+                f"the study has {count} runs in total; at most {_MOST_RUNS} are possible. Lower runs, outer or "
+                "outer_repeats."
+            )
 
 
-def _setting(value: Any) -> Any:
-    return tuple(_setting(item) for item in value) if isinstance(value, list) else value
+@dataclass(frozen=True)
+class Only:
+    """A part of the grid: each word names a data set, a model or an algorithm.
 
+    Words of one kind add up. A kind that no word names is kept in full.
+    """
 
-def _word(entry: Any, kind: str) -> str:
-    if not isinstance(entry, str):
-        raise SettingError(f"{kind} wants names; got {entry!r}.")
-    return entry
+    words: tuple[str, ...] = ()
 
+    def of(self, study: Study) -> Study:
+        """Return the study, reduced to what the words name."""
+        known = study.names()
+        unknown = [word for word in self.words if not any(word in names for names in known.values())]
+        if unknown:
+            every = [name for names in known.values() for name in names]
+            raise SettingError(
+                f"--only {unknown[0]!r} is not a data set, model or algorithm of this study."
+                f"{suggest(unknown[0], every)} It has {', '.join(every)}."
+            )
 
-def _refuse_unknown(content: Mapping[str, Any], known: list[str], what: str) -> None:
-    for key in content:
-        if key not in known:
-            close = get_close_matches(key, known, n=1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise SettingError(f"{what} has no entry {key!r}{hint}; there are {', '.join(known)}.")
+        def kept(kind: str) -> list[str]:
+            return [name for name in known[kind] if name in self.words] or known[kind]
+
+        return replace(
+            study,
+            datasets=tuple(study.source(name) for name in kept("datasets")),
+            models=tuple(kept("models")),
+            algorithms=tuple(study.contender(label) for label in kept("algorithms")),
+        )

@@ -1,36 +1,42 @@
-"""A group's data, folds and engine: built once in each worker, used by all its runs there."""
+"""Builds the data, folds and objective of a group, once in each worker."""
 
 from __future__ import annotations
 
 import hashlib
 import threading
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from subswarm.core.errors import SettingError
-from subswarm.core.types import FloatArray, IntArray, Mask
+from subswarm._models import make_model
+from subswarm._seeding import seed_of_repeat, set_random_states
+from subswarm._types import Estimator, FloatArray, IntArray, Mask
 from subswarm.datasets import impute_nearest, load_dataset, open_table, published_folds, sound_folds
-from subswarm.evaluation import Objective, make_objective
-from subswarm.models import make_model
-from subswarm.study.plan import Source
+from subswarm.engines.data import Fold
+from subswarm.errors import SettingError
+from subswarm.nested import score_left_out
+from subswarm.objective.folds import fixed_folds
+from subswarm.objective.objective import Objective, make_objective
+from subswarm.study.definition import Source
 from subswarm.study.records import ProblemFacts
 
 __all__ = ["Problem", "ProblemSpec", "build_problem", "problem_for"]
 
+Data = tuple[FloatArray, IntArray]
+"""Rows and class codes."""
+
 
 @dataclass(frozen=True)
 class ProblemSpec:
-    """All that a worker needs to build a problem; ``outer`` is (fold held out, number of outer folds).
+    """What a worker needs to build a problem.
 
-    Folds are counted through where the outer cross-validation is repeated: the first of the second time follows the
-    last of the first.
-
-    ``device`` says what scores the subsets; the losses do not depend on it.
+    ``outer`` is (outer fold, number of outer folds). The folds of several outer repeats are numbered consecutively.
+    ``device`` is what scores the subsets; the losses do not depend on it.
     """
 
     source: Source
@@ -46,52 +52,61 @@ class ProblemSpec:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """An objective, what is known of it beforehand, and the rows it never sees."""
+    """An objective, and the rows that nested cross-validation leaves out.
+
+    Attributes
+    ----------
+    objective : scores subsets on the training rows
+    facts : what is known before any search
+    model : the estimator
+    train : the rows that the search sees
+    data : all rows; missing cells are imputed from the training rows
+    outer : training and test rows of the outer fold; None if the search sees all rows
+    """
 
     objective: Objective
     facts: ProblemFacts
-    model: Any
-    train: tuple[FloatArray, NDArray[Any]]
-    test: tuple[FloatArray, NDArray[Any]] | None
+    model: Estimator
+    train: Data
+    data: Data
+    outer: Fold | None
+
+    @property
+    def test(self) -> Data | None:
+        """The rows of the outer fold, or None."""
+        return None if self.outer is None else _take(self.data, self.outer.test)
 
     def held_out(self, mask: Mask) -> float | None:
-        """Error, on the rows held out, of the model fitted on these columns of all the other rows."""
-        return None if self.test is None else _held_out(self.model, self.train, self.test, mask)
+        """Return the error on the outer fold of the model fitted on these columns of all other rows."""
+        return None if self.outer is None else _error_left_out(self.model, self.data, self.outer, mask)
 
 
-class _Kept(threading.local):
-    """The last problem of this thread; a Dask worker may have several, and an engine serves one at a time."""
+class _LastProblem(threading.local):
+    """The last problem of this thread. A Dask worker may have several threads, and an engine serves one at a time."""
 
     spec: ProblemSpec | None = None
     problem: Problem | None = None
 
 
-_kept = _Kept()
+_last = _LastProblem()
 
 
 def problem_for(spec: ProblemSpec) -> Problem:
-    """The problem, kept until another one is asked for: runs of one group follow one another in a worker."""
-    if _kept.problem is None or _kept.spec != spec:
-        _kept.problem = None  # the memory of the last one is free before the next one is built
-        _kept.problem, _kept.spec = build_problem(spec), spec
-    return _kept.problem
+    """Return the problem, kept until another one is asked for: a worker gets the runs of one group in sequence."""
+    if _last.problem is None or _last.spec != spec:
+        _last.problem = None  # free its memory before the next one is built
+        _last.problem, _last.spec = build_problem(spec), spec
+    return _last.problem
 
 
 def build_problem(spec: ProblemSpec) -> Problem:
-    """Load the rows, draw the folds, and score all features and the first one."""
+    """Load the rows, draw the folds, and score all features and the first feature."""
     X, y = _load(spec)
-    model = seeded(make_model(spec.model), spec.seed)
-    draw = published_folds if spec.protocol == "published" else sound_folds
-    test: tuple[FloatArray, NDArray[Any]] | None = None
-    if spec.outer is None:
-        train = impute_nearest(X), y
-    else:
-        fold, count = spec.outer
-        rows, held_out = draw(y, count, seed=_seed(spec.seed + 1, fold // count))[fold % count]
-        train = impute_nearest(X[rows]), y[rows]
-        test = impute_nearest(X[held_out], donors=X[rows]), y[held_out]
-    count = _inner_folds(train[1], spec.folds)
-    folds = [fold for number in range(spec.repeats) for fold in draw(train[1], count, seed=_seed(spec.seed, number))]
+    model = set_random_states(make_model(spec.model), spec.seed)
+    outer = _draw_outer_fold(spec, X, y, model)
+    data = _impute(X, outer), y
+    train = data if outer is None else _take(data, outer.train)
+    folds = _draw_inner_folds(spec, train[1])
     objective = make_objective(model, *train, cv=folds, repeats=spec.repeats, n_jobs=1, device=spec.device)
     n_features = X.shape[1]
     every, first = np.ones(n_features, dtype=bool), np.arange(n_features) == 0
@@ -102,50 +117,72 @@ def build_problem(spec: ProblemSpec) -> Problem:
         data_digest=_digest(*train, folds),
         loss_all=float(objective.losses_of(every).mean()),
         loss_first=float(objective.losses_of(first).mean()),
-        held_out_all=None if test is None else _held_out(model, train, test, every),
+        held_out_all=None if outer is None else _error_left_out(model, data, outer, every),
     )
-    return Problem(objective, facts, model, train, test)
+    return Problem(objective, facts, model, train, data, outer)
 
 
-def seeded(model: Any, seed: int) -> Any:
-    """The model with every ``random_state`` set, so that a forest scores a subset the same way each time."""
-    states = {name: seed for name in model.get_params() if name.split("__")[-1] == "random_state"}
-    return model.set_params(**states)
-
-
-def _load(spec: ProblemSpec) -> tuple[FloatArray, NDArray[Any]]:
-    """The rows, missing cells still missing where they are to be imputed inside an outer fold."""
+def _load(spec: ProblemSpec) -> Data:
+    """Return rows and class codes; cells that are imputed inside an outer fold are still missing."""
     source = spec.source
     if source.in_catalogue:
         data = load_dataset(source.name, protocol=spec.protocol, data_dir=spec.data_dir, impute=False)
         return data.X, data.y
     table = open_table(source.table or source.name, target=source.target, drop=source.drop, impute=source.impute)
     if table.task != "classification":
-        raise SettingError(f"the target of {source.name!r} is a number; a study compares errors of classification.")
+        raise SettingError(f"the target of {source.name!r} is a number; a study needs a classification target.")
     return table.X, np.unique(table.y, return_inverse=True)[1].reshape(-1)
 
 
-def _seed(seed: int, partition: int) -> int:
-    """The seed of a partition; the first one has the study's own."""
-    return int(np.random.SeedSequence([seed, partition]).generate_state(1)[0]) if partition else seed
+def _draw_folds(spec: ProblemSpec, y: IntArray, count: int, seed: int) -> list[tuple[IntArray, IntArray]]:
+    draw = published_folds if spec.protocol == "published" else sound_folds
+    return draw(y, count, seed=seed)
 
 
-def _inner_folds(y: IntArray, wanted: int) -> int:
-    """The number of folds, or the size of the largest class where that is smaller (27 rows less an outer fold)."""
-    return min(wanted, int(np.bincount(y).max()))
+def _draw_outer_fold(spec: ProblemSpec, X: FloatArray, y: IntArray, model: Estimator) -> Fold | None:
+    """Return the outer fold. Its seed is the next one after the study's, so that it differs from the inner folds."""
+    if spec.outer is None:
+        return None
+    number, count = spec.outer
+    splits = _draw_folds(spec, y, count, seed_of_repeat(spec.seed + 1, number // count))
+    return fixed_folds(splits, X, y, estimator=model, setting="outer")[number % count]
 
 
-def _held_out(
-    model: Any, train: tuple[FloatArray, NDArray[Any]], test: tuple[FloatArray, NDArray[Any]], mask: Mask
-) -> float:
+def _draw_inner_folds(spec: ProblemSpec, y: IntArray) -> list[tuple[IntArray, IntArray]]:
+    """Return the folds of all repeats; fewer folds than asked for if the largest class has fewer rows."""
+    count = min(spec.folds, int(np.bincount(y).max()))
+    return [
+        fold
+        for number in range(spec.repeats)
+        for fold in _draw_folds(spec, y, count, seed_of_repeat(spec.seed, number))
+    ]
+
+
+def _impute(X: FloatArray, outer: Fold | None) -> FloatArray:
+    """Fill missing cells; test rows of an outer fold are filled from training rows, and have no effect on these."""
+    if outer is None:
+        return impute_nearest(X)
+    filled = np.array(X, order="C")
+    filled[outer.train] = impute_nearest(X[outer.train])
+    filled[outer.test] = impute_nearest(X[outer.test], donors=X[outer.train])
+    return filled
+
+
+def _take(data: Data, rows: IntArray) -> Data:
+    return data[0][rows], data[1][rows]
+
+
+def _error_left_out(model: Estimator, data: Data, outer: Fold, mask: Mask) -> float:
+    """Return the error on the test rows of a model fitted on the selected columns of the training rows."""
+    columns = FunctionTransformer(itemgetter((slice(None), mask)))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # a constant column makes scikit-learn say much, run by run
-        fitted = clone(model).fit(train[0][:, mask], train[1])
-        return float(1.0 - fitted.score(test[0][:, mask], test[1]))
+        warnings.simplefilter("ignore")  # scikit-learn warns about constant columns, for every run
+        score, _ = score_left_out(make_pipeline(columns, model), *data, outer)
+    return 1.0 - score
 
 
-def _digest(X: FloatArray, y: NDArray[Any], folds: list[tuple[IntArray, IntArray]]) -> str:
-    """Equal on every machine for the same rows, labels and folds."""
+def _digest(X: FloatArray, y: IntArray, folds: Sequence[tuple[IntArray, IntArray]]) -> str:
+    """Return a digest that is equal on every machine for the same rows, labels and folds."""
     digest = hashlib.sha256(f"{X.shape}".encode())
     for array in (X.astype("<f8"), y.astype("<i8"), *(test.astype("<i8") for _, test in folds)):
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -1,27 +1,25 @@
-"""What a run leaves behind: what it found, and, apart from it, how long it took and where."""
+"""What a run returns: its result, and separately how long it took and where."""
 
 from __future__ import annotations
 
+import os
 import platform
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
-from subswarm._version import __version__
 from subswarm.study.plan import PlannedRun
 
-__all__ = ["Failure", "Outcome", "ProblemFacts", "Row", "RunContent", "RunTiming", "machine", "versions"]
+__all__ = ["Failure", "Outcome", "ProblemFacts", "Row", "RunContent", "RunTiming", "describe_machine"]
 
 
 @dataclass(frozen=True)
 class ProblemFacts:
-    """What is true of a data set under one model before any search: the same for every run of a group.
+    """Facts about a data set with one model before any search; the same for every run of a group.
 
     Attributes
     ----------
-    n_rows, n_features, n_classes : of the rows the search sees
-    data_digest : of rows, labels and folds
+    n_rows, n_features, n_classes : of the rows that the search sees
+    data_digest : digest of rows, labels and folds
     loss_all, loss_first : cross-validated error of all features (J(U)), and of the first feature alone
     held_out_all : error of all features on the outer fold, or None
     """
@@ -37,17 +35,17 @@ class ProblemFacts:
 
 @dataclass(frozen=True)
 class RunContent:
-    """What a search found. It depends on the run's key alone, not on the machine or the clock.
+    """What a search found. It depends only on the key of the run, not on the machine or the time.
 
     Attributes
     ----------
-    loss : J of the best subset; ``fold_losses`` are its folds'
+    loss, fold_losses : J of the best subset, and its loss on each fold
     features : indices of the best subset, ascending
-    curve : (evaluations, best loss, its cardinality) whenever the best changed, and at the end
-    evaluations, computed : subsets asked, and distinct ones among them
+    curve : (evaluations, best loss, its cardinality) at each change of the best subset, and at the end
+    evaluations, computed : subsets asked for, and distinct subsets among them
     stop_reason : as in `subswarm.SearchResult`
     held_out : error of the refitted model on the outer fold, or None
-    settings : the algorithm's, all of them
+    settings : all settings of the algorithm
     """
 
     loss: float
@@ -58,10 +56,11 @@ class RunContent:
     computed: int
     stop_reason: str
     held_out: float | None
-    settings: dict[str, Any]
+    settings: dict[str, object]
 
     @property
     def cardinality(self) -> int:
+        """The number of selected features."""
         return len(self.features)
 
 
@@ -71,9 +70,9 @@ class RunTiming:
 
     Attributes
     ----------
-    algorithm_seconds, evaluation_seconds : the paper's T1 and T2
-    engine : what scored the subsets
-    machine, versions : as in `machine` and `versions`
+    algorithm_seconds, evaluation_seconds : T1 and T2 of the paper
+    engine : the engine that scored the subsets
+    machine, versions : as in `describe_machine` and `subswarm._display.package_versions`
     """
 
     algorithm_seconds: float
@@ -84,12 +83,13 @@ class RunTiming:
 
     @property
     def seconds(self) -> float:
+        """The total time."""
         return self.algorithm_seconds + self.evaluation_seconds
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that raised: the error in one line, and its trace."""
+    """A run that raised an exception: the error in one line, and its traceback."""
 
     error: str
     trace: str
@@ -97,7 +97,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What comes back from a worker: a result with its problem's facts, or a failure."""
+    """What a worker returns: a result with the facts of its problem, or a failure."""
 
     planned: PlannedRun
     content: RunContent | None = None
@@ -116,20 +116,6 @@ class Row:
 
 
 @cache
-def versions() -> dict[str, str]:
-    """The releases that a result may depend on."""
-    found = {"subswarm": __version__, "python": platform.python_version()}
-    for package in ("numpy", "scipy", "scikit-learn", "numba"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "absent"
-    return found
-
-
-@cache
-def machine() -> str:
-    """The machine's kind; no name, since results are meant to be passed on."""
-    import os
-
+def describe_machine() -> str:
+    """Return the kind of machine, without its name: stores are meant to be shared."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"

@@ -1,4 +1,4 @@
-"""How far a study is, from its store alone."""
+"""Reads the progress of a study from its store."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from os import PathLike
 from statistics import fmean
-from typing import Any
 
-from subswarm.study.costs import Costs
+from subswarm._display import format_duration
+from subswarm.study.eta import Costs
 from subswarm.study.store import Store
 
-__all__ = ["GroupStatus", "Status", "in_words", "read_status"]
+__all__ = ["GroupStatus", "Status", "read_status"]
 
 
 @dataclass(frozen=True)
 class GroupStatus:
-    """Runs of one data set with one model: planned, done, failed, and mean seconds of a run (None: none is done)."""
+    """Runs of one data set with one model: planned, done, failed, and mean seconds of a run (None if none is done)."""
 
     dataset: str
     model: str
@@ -28,7 +28,7 @@ class GroupStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """A study's progress; ``seconds_left`` is an estimate, None where no run is finished yet."""
+    """The progress of a study; ``seconds_left`` is an estimate, None if no run is finished yet."""
 
     name: str
     protocol: str
@@ -38,18 +38,20 @@ class Status:
 
     @property
     def planned(self) -> int:
+        """The number of planned runs."""
         return sum(group.planned for group in self.groups)
 
     @property
     def done(self) -> int:
+        """The number of finished runs."""
         return sum(group.done for group in self.groups)
 
-    def as_json(self) -> dict[str, Any]:
-        """As plain values."""
+    def as_json(self) -> dict[str, object]:
+        """Return the progress as values that JSON can hold."""
         return {**asdict(self), "planned": self.planned, "done": self.done}
 
     def as_text(self) -> str:
-        """For a person."""
+        """Return the progress as text for a terminal."""
         rows = [
             (
                 group.dataset,
@@ -62,19 +64,19 @@ class Status:
         ]
         lines = [
             f"{self.name} ({self.protocol} protocol): {self.done} of {self.planned} runs",
-            *_aligned([("data set", "model", "runs", "failed", "seconds a run"), *rows]),
+            *_align([("data set", "model", "runs", "failed", "seconds per run"), *rows]),
         ]
         if self.done < self.planned:
-            left = "not known yet" if self.seconds_left is None else f"about {in_words(self.seconds_left)}"
+            left = "not known yet" if self.seconds_left is None else f"about {format_duration(self.seconds_left)}"
             lines.append(f"time left: {left}")
         for error, count in Counter(self.failures.values()).most_common(5):
-            lines.append(f"failed {count} times: {error}")
+            lines.append(f"failed {count} {'time' if count == 1 else 'times'}: {error}")
         return "\n".join(lines)
 
 
 def read_status(path: str | PathLike[str]) -> Status:
-    """The progress of the study in a store; it may be in use."""
-    with Store.reading(path) as store:
+    """Read the progress of the study in a store; another process may be writing to it."""
+    with Store.reading(path) as store, store.snapshot():
         info, planned, done, failures = store.info(), store.planned(), store.done(), store.failures()
         measured, jobs = store.seconds(), store.jobs()
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -97,22 +99,6 @@ def read_status(path: str | PathLike[str]) -> Status:
     )
 
 
-def in_words(seconds: float) -> str:
-    """A length of time as a person says it.
-
-    Examples
-    --------
-    >>> in_words(42), in_words(130), in_words(7800)
-    ('42 s', '2 min', '2 h 10 min')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def _align(rows: list[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

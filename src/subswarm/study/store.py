@@ -1,36 +1,60 @@
-"""One SQLite file with all results of a study: one writer, any number of readers, a commit for each run."""
+"""One SQLite file with all results of a study: one writer, any number of readers, one commit for each run."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from subswarm.core.errors import StoreError
+from subswarm.errors import StoreError, SubswarmWarning
 from subswarm.study import schema
-from subswarm.study.plan import PlannedRun, Study
-from subswarm.study.records import Failure, Outcome, ProblemFacts, Row, RunContent, RunTiming
+from subswarm.study.contents import Contents, read_contents
+from subswarm.study.definition import Contender, Study
+from subswarm.study.plan import Group, PlannedRun, canonical_json
+from subswarm.study.records import Failure, Outcome, ProblemFacts, Row
+from subswarm.study.stored_rows import (
+    COLUMNS,
+    ContenderRow,
+    PlanRow,
+    ProblemRow,
+    ResultRow,
+    SqlValue,
+    StudyRow,
+    TimingRow,
+    with_checksum,
+)
+from subswarm.study.writer import (
+    SECONDS_BETWEEN_TRIES,
+    Owner,
+    StoreFiles,
+    describe_writer,
+    hold_lock_file,
+    identify_file,
+    in_use_error,
+    now,
+)
 
 __all__ = ["Store", "StudyInfo"]
 
-Group = tuple[str, str, int | None]
+_COUNTED = ("plan", "results", "failures")
+_MOST_NAMED = 5
+"""Damaged runs that a warning names."""
 
 
 @dataclass(frozen=True)
 class StudyInfo:
-    """The study a store belongs to: its name, what all runs have in common, and the outer folds (0: none).
+    """The study of a store: its name, what all runs have in common, and the outer folds (0: none).
 
-    ``outer`` counts the folds of all repetitions of the outer cross-validation.
+    ``outer`` counts the folds of all outer repeats.
     """
 
     name: str
@@ -43,36 +67,44 @@ class StudyInfo:
     outer_repeats: int = 1
 
     @property
-    def folds_at_a_time(self) -> int:
+    def folds_per_outer_repeat(self) -> int:
         """The folds of one outer cross-validation."""
         return self.outer // self.outer_repeats
 
 
 class Store:
-    """A study's results. Made by `Store.writing` (one process at a time) or `Store.reading`; use it in ``with``."""
+    """The results of a study.
+
+    Open it with `Store.writing` (one process at a time) or `Store.reading`, in a ``with`` statement.
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
+        self._owner: Owner | None = None
+        self._files: StoreFiles | None = None
+        self._contents: tuple[tuple[int, int], Contents] | None = None
+        self._has_warned = False
 
     @classmethod
     @contextmanager
     def writing(cls, path: str | PathLike[str], *, jobs: int = 1, wait: bool = False) -> Iterator[Store]:
-        """The store, for writing; a second writer waits, or is refused with a sentence that says who is first."""
+        """Open the store for writing; a second writer waits, or gets an error that names the first one."""
         file = Path(path)
-        if not file.parent.is_dir():
-            raise StoreError(
-                f"the store {file} cannot be made: the folder {file.parent} does not exist; make it first."
-            )
-        with schema.lock_file(file) as lock:
-            _lock(lock, file, wait)
+        schema.check_folder(file)
+        with hold_lock_file(file, wait=wait):
+            before = identify_file(file)
             with cls(file, schema.open_for_writing(file)) as store:
-                store._note_writer(jobs)
-                yield store
+                owner = store._claim(jobs, wait)
+                try:
+                    store._files = StoreFiles(file, before)
+                    yield store
+                finally:
+                    owner.release(store._connection)
 
     @classmethod
     def reading(cls, path: str | PathLike[str]) -> Store:
-        """The store, for reading; also while another process writes to it."""
+        """Open the store for reading; another process may be writing to it."""
         return cls(Path(path), schema.open_for_reading(Path(path)))
 
     def __enter__(self) -> Store:
@@ -83,26 +115,35 @@ class Store:
     ) -> None:
         self._connection.close()
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read one consistent state, even if another process writes in the meantime."""
+        is_inside = self._connection.in_transaction
+        with schema.translate_errors(self.path):
+            if not is_inside:
+                self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if not is_inside:
+                with schema.translate_errors(self.path):
+                    self._connection.execute("COMMIT")
+
     def adopt(self, study: Study) -> None:
-        """Take up a study's plan, beside what is planned already; refuse one whose runs would not be comparable."""
+        """Add the plan of a study to what is planned already; raise StoreError if its runs are not comparable.
+
+        Damaged runs are removed, with a warning that names them, so that they are computed again.
+        """
         with self._transaction():
+            self._remove_damaged()
             self._adopt_frame(study)
             for contender in study.algorithms:
-                ours = (contender.label, contender.algorithm, _text(contender.facts))
-                self._connection.execute("INSERT OR IGNORE INTO contenders VALUES (?, ?, ?)", ours)
-                kept = self._one("SELECT * FROM contenders WHERE label = ?", contender.label)
-                if tuple(kept) != ours:
-                    raise StoreError(
-                        f"the store {self.path} knows {contender.label!r} with the settings {kept[2]}, this study has "
-                        f"{ours[2]}; give it another label, or name another store."
-                    )
-            self._connection.executemany(
-                "INSERT OR IGNORE INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(r.key, r.dataset, r.model, r.algorithm, r.run, r.outer_fold, str(r.seed)) for r in study.plan()],
-            )
+                self._adopt_contender(contender)
+            for run in study.plan():
+                self._insert("plan", PlanRow.of(run), "INSERT OR IGNORE")
 
     def record(self, outcome: Outcome) -> None:
-        """Keep what a run left behind: one commit, after which nothing can lose it."""
+        """Save what a run returned, in one commit."""
         key = outcome.planned.key
         with self._transaction():
             if outcome.failure is not None:
@@ -110,222 +151,213 @@ class Store:
                     "INSERT INTO failures VALUES (?, ?, ?, 1, ?) ON CONFLICT (key) DO UPDATE SET "
                     "error = excluded.error, trace = excluded.trace, "
                     "attempts = attempts + 1, failed_at = excluded.failed_at",
-                    (key, outcome.failure.error, outcome.failure.trace, _now()),
+                    (key, outcome.failure.error, outcome.failure.trace, now()),
                 )
                 return
             if outcome.content is None or outcome.timing is None or outcome.problem is None:
                 raise StoreError("an outcome without a failure must have content, timing and problem.")
-            self._keep_problem(outcome.planned.group, outcome.problem)
-            content, timing = outcome.content, outcome.timing
-            self._connection.execute(
-                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    key,
-                    content.loss,
-                    _text(content.fold_losses),
-                    _text(content.features),
-                    _text(content.curve),
-                    content.evaluations,
-                    content.computed,
-                    content.stop_reason,
-                    content.held_out,
-                    _text(content.settings),
-                ),
-            )
-            self._connection.execute(
-                "INSERT OR REPLACE INTO timings VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    key,
-                    timing.algorithm_seconds,
-                    timing.evaluation_seconds,
-                    timing.engine,
-                    timing.machine,
-                    _text(timing.versions),
-                    _now(),
-                ),
-            )
+            self._record_problem(ProblemRow.of(outcome.planned.group, outcome.problem))
+            self._insert("results", ResultRow.of(key, outcome.content))
+            self._insert("timings", TimingRow.of(key, outcome.timing, now()))
             self._connection.execute("DELETE FROM failures WHERE key = ?", (key,))
 
     def info(self) -> StudyInfo:
-        """The study this store belongs to."""
-        row = self._one("SELECT name, frame, outer_folds FROM study")
-        if row is None:
-            raise StoreError(f"the store {self.path} is empty: no study has been run into it yet.")
-        return StudyInfo(name=row[0], outer=row[2], **json.loads(row[1]))
+        """Return the study that this store belongs to."""
+        contents = self._read()
+        if contents.study is None:
+            raise StoreError(
+                f"the row of the store {self.path} that names its study is damaged; restore a copy, or name another "
+                "file and run again."
+                if contents.damaged["study"]
+                else f"the store {self.path} is empty: no study has been run into it yet."
+            )
+        return StudyInfo(name=contents.study.name, outer=contents.study.outer_folds, **json.loads(contents.study.frame))
 
     def planned(self) -> list[PlannedRun]:
-        """Every run planned so far, in the order of the plan."""
-        rows = self._all("SELECT dataset, model, algorithm, run, outer_fold, key, seed FROM plan ORDER BY rowid")
-        return [_planned(row) for row in rows]
+        """Return every run planned so far, in the order of the plan."""
+        return list(self._read().plan)
 
     def done(self) -> set[str]:
-        """The keys of finished runs."""
-        return {row[0] for row in self._all("SELECT key FROM results")}
+        """Return the keys of finished runs, without damaged ones."""
+        return {run.key for run in self._read().done}
+
+    def damaged(self) -> list[str]:
+        """Return descriptions of the runs whose rows are damaged."""
+        return self._read().describe_damaged()
+
+    def counts(self) -> tuple[int, int, int]:
+        """Count planned, finished and failed runs, with damaged ones: a quick way to see that something changed."""
+        planned, done, failed = (int(self._one(f"SELECT count(*) FROM {table}")[0]) for table in _COUNTED)
+        return planned, done, failed
 
     def failures(self) -> dict[str, Failure]:
-        """The failed runs by key."""
-        return {row[0]: Failure(row[1], row[2]) for row in self._all("SELECT key, error, trace FROM failures")}
+        """Return the failed runs by key."""
+        rows = self._all("SELECT key, error, trace FROM failures")
+        return {str(row[0]): Failure(str(row[1]), str(row[2])) for row in rows}
 
     def seconds(self) -> list[tuple[Group, float]]:
-        """The group of each finished run, and how long it took."""
-        rows = self._all(
-            "SELECT dataset, model, outer_fold, algorithm_seconds + evaluation_seconds "
-            "FROM timings JOIN plan USING (key)"
-        )
-        return [((row[0], row[1], row[2]), row[3]) for row in rows]
+        """Return the group of each finished run and how long the run took."""
+        contents = self._read()
+        return [(run.group, contents.timings[run.key].seconds) for run in contents.done]
 
     def jobs(self) -> int:
-        """The workers of the last writer."""
+        """Return the number of workers of the last writer."""
         row = self._one("SELECT jobs FROM writer")
-        return 1 if row is None else int(row[0])
+        return row[0] if row is not None and isinstance(row[0], int) and row[0] > 0 else 1
 
     def problems(self) -> dict[Group, ProblemFacts]:
-        """The facts of every group that has a finished run."""
-        rows = self._all("SELECT * FROM problems ORDER BY rowid")
-        return {(row[0], row[1], None if row[2] < 0 else row[2]): ProblemFacts(*row[3:]) for row in rows}
+        """Return the facts of every group that has a finished run."""
+        return dict(self._read().problems)
 
     def rows(self) -> list[Row]:
-        """Every finished run, in the order of the plan."""
-        found = self._all(
-            "SELECT p.dataset, p.model, p.algorithm, p.run, p.outer_fold, p.key, p.seed, r.loss, r.fold_losses, "
-            "r.features, r.curve, r.evaluations, r.computed, r.stop_reason, r.held_out, r.settings, "
-            "t.algorithm_seconds, "
-            "t.evaluation_seconds, t.engine, t.machine, t.versions FROM plan p JOIN results r USING (key) "
-            "JOIN timings t USING (key) ORDER BY p.rowid"
-        )
-        return [_row(values) for values in found]
+        """Return every finished run, in the order of the plan; damaged ones are left out, with a warning."""
+        contents = self._read()
+        return [
+            Row(run, contents.results[run.key].content(), contents.timings[run.key].timing()) for run in contents.done
+        ]
 
     def content_digest(self) -> str:
-        """A digest of what was planned and found: equal for equal studies, whatever the order, machine or clock."""
+        """Return a digest of plan and results: equal for equal studies, whatever the order, machine or time."""
         digest = hashlib.sha256()
         for query in (
             "SELECT frame, outer_folds FROM study",
-            "SELECT * FROM contenders ORDER BY label",
-            "SELECT * FROM plan ORDER BY key",
-            "SELECT * FROM problems ORDER BY dataset, model, outer_fold",
-            "SELECT * FROM results ORDER BY key",
+            f"SELECT {', '.join(COLUMNS['contenders'])} FROM contenders ORDER BY +label",  # +: do not use the index
+            f"SELECT {', '.join(COLUMNS['plan'])} FROM plan ORDER BY +key",
+            f"SELECT {', '.join(COLUMNS['problems'])} FROM problems ORDER BY +dataset, model, outer_fold",
+            f"SELECT {', '.join(COLUMNS['results'])} FROM results ORDER BY +key",
             "SELECT key FROM failures ORDER BY key",
         ):
             for row in self._all(query):
-                digest.update(f"{_text(list(row))}\n".encode())
+                digest.update(f"{canonical_json(list(row))}\n".encode())
         return digest.hexdigest()
 
+    def _read(self) -> Contents:
+        """Return the rows, read and checked again only after a change; warn once about damaged ones."""
+        with self.snapshot():
+            state = (int(self._one("PRAGMA data_version")[0]), self._connection.total_changes)
+            if self._contents is None or self._contents[0] != state:
+                with schema.translate_errors(self.path):
+                    self._contents = (state, read_contents(self._connection))
+        contents = self._contents[1]
+        damaged = contents.describe_damaged()
+        if damaged and not self._has_warned:
+            self._has_warned = True
+            runs, be, them = ("1 run", "is", "it") if len(damaged) == 1 else (f"{len(damaged)} runs", "are", "them")
+            consequence = (
+                f"{be} left out; `subswarm study run` computes {them} again"
+                if self._owner is None
+                else f"{be} computed again"
+            )
+            warnings.warn(
+                f"the store {self.path} is damaged in {runs}, which {consequence}: {_list_some(damaged)}.",
+                SubswarmWarning,
+                stacklevel=3,
+            )
+        return contents
+
+    def _remove_damaged(self) -> None:
+        """Remove every row that is damaged, or belongs to a damaged one, so that its run is computed again."""
+        to_remove = self._read().rows_to_remove()
+        if any(to_remove.values()) or self._one("PRAGMA integrity_check(1)")[0] != "ok":
+            self._connection.execute("REINDEX")  # the indexes must agree with the rows
+        for table, rowids in to_remove.items():
+            self._connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", [(rowid,) for rowid in rowids])
+
     def _adopt_frame(self, study: Study) -> None:
-        row = self._one("SELECT name FROM study")
-        if row is None:
-            values = (study.name, _text(study.frame()), study.outer_folds)
-            self._connection.execute("INSERT INTO study VALUES (?, ?, ?)", values)
+        if self._one("SELECT name FROM study") is None:
+            self._insert("study", StudyRow(study.name, canonical_json(study.frame()), study.outer_folds))
             return
         info = self.info()
-        there = {name: getattr(info, name) for name in ("protocol", "evaluations", "folds", "seed", "repeats")}
-        differing = [
-            f"{name} {theirs!r} there and {getattr(study, name)!r} here"
-            for name, theirs in there.items()
-            if theirs != getattr(study, name)
+        differences = [
+            f"{name} is {getattr(info, name)!r} there and {getattr(study, name)!r} here"
+            for name in ("protocol", "evaluations", "folds", "seed", "repeats")
+            if getattr(info, name) != getattr(study, name)
         ]
-        if info.outer and study.outer and info.folds_at_a_time != study.outer:
-            differing.append(f"outer folds {info.folds_at_a_time} there and {study.outer} here")
-        if differing:
+        if info.outer and study.outer and info.folds_per_outer_repeat != study.outer:
+            differences.append(f"outer is {info.folds_per_outer_repeat} there and {study.outer} here")
+        if differences:
             raise StoreError(
-                f"the store {self.path} belongs to another study ({'; '.join(differing)}), and their runs would not be "
+                f"the store {self.path} belongs to another study ({'; '.join(differences)}), whose runs are not "
                 "comparable; name another store."
             )
         if study.outer_folds > info.outer:
-            grown = (_text(study.frame()), study.outer_folds)
-            self._connection.execute("UPDATE study SET frame = ?, outer_folds = ?", grown)
+            self._connection.execute("DELETE FROM study")
+            self._insert("study", StudyRow(info.name, canonical_json(study.frame()), study.outer_folds))
 
-    def _keep_problem(self, group: Group, facts: ProblemFacts) -> None:
-        dataset, model, outer_fold = group
-        values = (dataset, model, -1 if outer_fold is None else outer_fold, *asdict(facts).values())
-        self._connection.execute(
-            "INSERT OR IGNORE INTO problems VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            values,
-        )
-        kept = self._one(
-            "SELECT data_digest FROM problems WHERE dataset = ? AND model = ? AND outer_fold = ?", *values[:3]
-        )[0]
-        if kept != facts.data_digest:
+    def _adopt_contender(self, contender: Contender) -> None:
+        ours = ContenderRow(contender.label, contender.algorithm, canonical_json(contender.facts))
+        self._insert("contenders", ours, "INSERT OR IGNORE")
+        stored = self._one("SELECT label, algorithm, settings FROM contenders WHERE label = ?", ours.label)
+        if tuple(stored) != ours:
             raise StoreError(
-                f"the rows or folds of {dataset!r} are not those of the runs in the store {self.path}; restore the "
-                "data, or name another store."
+                f"the store {self.path} has {ours.label!r} with the settings {stored[2]}, but this study has it with "
+                f"{ours.settings}; use another label, or name another store."
             )
 
-    def _note_writer(self, jobs: int) -> None:
-        with self._transaction():
-            self._connection.execute("DELETE FROM writer")
-            self._connection.execute("INSERT INTO writer VALUES (?, ?, ?)", (os.getpid(), jobs, _now()))
+    def _record_problem(self, row: ProblemRow) -> None:
+        self._insert("problems", row, "INSERT OR IGNORE")
+        stored = self._one(
+            "SELECT data_digest FROM problems WHERE dataset = ? AND model = ? AND outer_fold = ?", *row[:3]
+        )[0]
+        if stored != row.data_digest:
+            raise StoreError(
+                f"the rows or folds of {row.dataset!r} differ from those of the runs in the store {self.path}; restore "
+                "the data, or name another store."
+            )
+
+    def _claim(self, jobs: int, wait: bool) -> Owner:
+        """Become the writer that the store names; wait for another living writer, or raise StoreError."""
+        owner = Owner()
+        while True:
+            with self._transaction():
+                is_claimed = owner.claim(self._connection, jobs)
+            if is_claimed:
+                self._owner = owner
+                return owner
+            if not wait:
+                raise in_use_error(self.path)
+            time.sleep(SECONDS_BETWEEN_TRIES)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with schema.clear_errors(self.path):
+        self._check_files()
+        with schema.translate_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
+                self._check_owner()
                 yield
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
+        self._check_files()
 
-    def _all(self, query: str, *values: Any) -> list[Any]:
-        with schema.clear_errors(self.path):
+    def _check_files(self) -> None:
+        if self._files is not None:
+            self._files.check()
+
+    def _check_owner(self) -> None:
+        """Raise StoreError if another process has become the writer."""
+        if self._owner is not None and not self._owner.is_writer(self._connection):
+            raise StoreError(
+                f"another process{describe_writer(self.path)} has become the writer of the store {self.path}, so this "
+                "one stops. Its finished runs are kept; run again when the other process has ended."
+            )
+
+    def _insert(self, table: str, values: Sequence[SqlValue], how: str = "INSERT OR REPLACE") -> None:
+        stored = with_checksum(table, values)
+        self._connection.execute(f"{how} INTO {table} VALUES ({', '.join('?' * len(stored))})", stored)
+
+    def _all(self, query: str, *values: SqlValue) -> list[Sequence[SqlValue]]:
+        with schema.translate_errors(self.path):
             return self._connection.execute(query, values).fetchall()
 
-    def _one(self, query: str, *values: Any) -> Any:
-        with schema.clear_errors(self.path):
+    def _one(self, query: str, *values: SqlValue) -> Any:
+        with schema.translate_errors(self.path):
             return self._connection.execute(query, values).fetchone()
 
 
-def _lock(connection: sqlite3.Connection, path: Path, wait: bool) -> None:
-    while True:
-        try:
-            connection.execute("BEGIN EXCLUSIVE")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error):
-                raise
-        if not wait:
-            raise StoreError(
-                f"the store {path} is being written by another process{_who(path)}; wait for it to end "
-                "(--wait does), or name another store."
-            )
-        time.sleep(0.2)
-
-
-def _who(path: Path) -> str:
-    try:
-        with Store.reading(path) as store:
-            row = store._one("SELECT pid, since FROM writer")
-    except StoreError:
-        return ""
-    return f" (number {row[0]}, since {row[1]})" if row else ""
-
-
-def _planned(values: Sequence[Any]) -> PlannedRun:
-    dataset, model, algorithm, run, outer_fold, key, seed = values[:7]
-    return PlannedRun(dataset, model, algorithm, run, outer_fold, key, int(seed))
-
-
-def _row(values: Sequence[Any]) -> Row:
-    content = RunContent(
-        loss=values[7],
-        fold_losses=tuple(json.loads(values[8])),
-        features=tuple(json.loads(values[9])),
-        curve=tuple((step[0], step[1], step[2]) for step in json.loads(values[10])),
-        evaluations=values[11],
-        computed=values[12],
-        stop_reason=values[13],
-        held_out=values[14],
-        settings=json.loads(values[15]),
-    )
-    algorithm_seconds, evaluation_seconds, engine, machine, versions = values[16:]
-    timing = RunTiming(algorithm_seconds, evaluation_seconds, engine, machine, json.loads(versions))
-    return Row(_planned(values), content, timing)
-
-
-def _text(value: Iterable[Any]) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=list)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _list_some(names: Sequence[str]) -> str:
+    more = f"; and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return "; ".join(names[:_MOST_NAMED]) + more

@@ -1,36 +1,41 @@
-"""Progress for people: a live line in a terminal, a plain line now and then in a log."""
+"""Shows the progress of a running study: a progress bar in a terminal, a line every 30 seconds in a log."""
 
 from __future__ import annotations
 
 import sys
 from time import monotonic
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
+from subswarm._display import format_duration
 from subswarm.study.runner import Progress
-from subswarm.study.status import in_words
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
 
 __all__ = ["Watch"]
 
-EVERY_SECONDS = 30.0
+SECONDS_BETWEEN_LINES = 30.0
 
 
 class Watch:
-    """Called with each `Progress`; use it in ``with``."""
+    """Shows each `Progress` that it is called with; use it in a ``with`` statement."""
 
     def __init__(self) -> None:
         from rich.console import Console
 
         self._console = Console(stderr=True)
-        self._live: Any = None
-        self._bar: Any = None
-        self._said = -EVERY_SECONDS
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+        self._last_line = -SECONDS_BETWEEN_LINES
 
     def __enter__(self) -> Watch:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
 
         if self._console.is_terminal:
-            self._live = Progress(
+            self._bar = Bar(
                 TextColumn("runs"),
                 BarColumn(bar_width=24),
                 MofNCompleteColumn(),
@@ -39,26 +44,26 @@ class Watch:
                 TextColumn("{task.fields[last]}", style="dim"),
                 console=self._console,
             )
-            self._bar = self._live.add_task("", total=None, left="", last="")
-            self._live.start()
+            self._task = self._bar.add_task("", total=None, left="", last="")
+            self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._live is not None:
-            self._live.stop()
+        if self._bar is not None:
+            self._bar.stop()
 
     def __call__(self, progress: Progress) -> None:
         failed = f", {progress.failed} failed" if progress.failed else ""
-        left = "" if progress.seconds_left is None else f"{in_words(progress.seconds_left)} left"
+        left = "" if progress.seconds_left is None else f"{format_duration(progress.seconds_left)} left"
         last = "" if progress.outcome is None else str(progress.outcome.planned)
-        if self._live is not None:
-            self._live.update(
-                self._bar, total=progress.total, completed=progress.done, left=f"{left}{failed}", last=last
+        if self._bar is not None and self._task is not None:
+            self._bar.update(
+                self._task, total=progress.total, completed=progress.done, left=f"{left}{failed}", last=last
             )
             return
-        ended = progress.done + progress.failed == progress.total
-        if ended or monotonic() - self._said >= EVERY_SECONDS:
-            self._said = monotonic()
+        has_ended = progress.done + progress.failed == progress.total
+        if has_ended or monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = monotonic()
             print(f"{progress.done} of {progress.total} runs{failed}{left and ', '}{left}", file=sys.stderr, flush=True)

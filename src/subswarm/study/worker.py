@@ -1,4 +1,4 @@
-"""One run, wherever it is computed."""
+"""Computes one run, or several runs of one problem in lockstep."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from subswarm.core.budget import Budget
-from subswarm.core.types import History, SearchResult
-from subswarm.drive import search, search_together
-from subswarm.hybrid import with_scores
-from subswarm.study.plan import Contender, PlannedRun
+from subswarm._display import package_versions
+from subswarm._search.budget import Budget
+from subswarm._search.loop import search, search_together
+from subswarm._search.result import History, SearchResult
+from subswarm.study.definition import Contender
+from subswarm.study.plan import PlannedRun
 from subswarm.study.problem import Problem, ProblemSpec, problem_for
-from subswarm.study.records import Failure, Outcome, RunContent, RunTiming, machine, versions
+from subswarm.study.records import Failure, Outcome, RunContent, RunTiming, describe_machine
 
 __all__ = ["Task", "perform", "perform_together"]
 
 
 @dataclass(frozen=True)
 class Task:
-    """All that a worker needs for one run."""
+    """What a worker needs for one run."""
 
     planned: PlannedRun
     spec: ProblemSpec
@@ -30,48 +31,43 @@ class Task:
 
 
 def perform(task: Task) -> Outcome:
-    """Search, and say what was found; an error becomes a recorded failure."""
+    """Compute one run; an exception becomes a recorded failure."""
     try:
         problem = problem_for(task.spec)
         result = search(
-            with_scores(task.contender.make(), *problem.train),
+            task.contender.make(),
             problem.objective.fresh(),
             Budget(evaluations=task.evaluations),
             rng=np.random.default_rng(task.planned.seed),
         )
         if result.stop_reason == "interrupted":
             raise KeyboardInterrupt
-        return Outcome(task.planned, _content(result, problem), _timing(result), problem.facts)
+        return _make_outcome(task, result, problem)
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        return Outcome(task.planned, failure=Failure(said, traceback.format_exc()))
+        return Outcome(task.planned, failure=Failure(f"{type(error).__name__}: {error}", traceback.format_exc()))
 
 
 def perform_together(tasks: Sequence[Task]) -> list[Outcome]:
-    """The outcomes of runs that share one problem, searched in lockstep: the same as one by one, in larger batches."""
+    """Compute runs of one problem in lockstep: the same results as one by one, scored in larger batches."""
     try:
         problem = problem_for(tasks[0].spec)
         results = search_together(
-            [with_scores(task.contender.make(), *problem.train) for task in tasks],
+            [task.contender.make() for task in tasks],
             problem.objective.fresh(),
             Budget(evaluations=tasks[0].evaluations),
             rngs=[np.random.default_rng(task.planned.seed) for task in tasks],
         )
     except Exception:
-        return [perform(task) for task in tasks]  # one by one, so that only those that fail are recorded as failed
+        return [perform(task) for task in tasks]  # one by one: only those that fail are recorded as failed
     if any(result.stop_reason == "interrupted" for result in results):
         raise KeyboardInterrupt
-    return [
-        Outcome(task.planned, _content(result, problem), _timing(result), problem.facts)
-        for task, result in zip(tasks, results, strict=True)
-    ]
+    return [_make_outcome(task, result, problem) for task, result in zip(tasks, results, strict=True)]
 
 
-def _content(result: SearchResult, problem: Problem) -> RunContent:
-    losses = () if result.fold_losses is None else tuple(result.fold_losses.tolist())
-    return RunContent(
+def _make_outcome(task: Task, result: SearchResult, problem: Problem) -> Outcome:
+    content = RunContent(
         loss=float(result.best.fitness),
-        fold_losses=losses,
+        fold_losses=() if result.fold_losses is None else tuple(result.fold_losses.tolist()),
         features=tuple(result.best.features.tolist()),
         curve=_changes(result.history),
         evaluations=result.evaluations,
@@ -80,14 +76,13 @@ def _content(result: SearchResult, problem: Problem) -> RunContent:
         held_out=problem.held_out(result.best.mask),
         settings=result.settings,
     )
-
-
-def _timing(result: SearchResult) -> RunTiming:
-    return RunTiming(result.algorithm_seconds, result.evaluation_seconds, result.engine, machine(), versions())
+    seconds = result.algorithm_seconds, result.evaluation_seconds
+    timing = RunTiming(*seconds, result.engine, describe_machine(), package_versions())
+    return Outcome(task.planned, content, timing, problem.facts)
 
 
 def _changes(history: History) -> tuple[tuple[int, float, int], ...]:
-    """The curve where it changes, and its end."""
+    """Return the steps of the curve at which the best subset changed, and the last step."""
     best = np.stack([history.best_fitness, history.best_cardinality], axis=1)
     changed = np.ones(len(best), dtype=bool)
     changed[1:-1] = (best[1:-1] != best[:-2]).any(axis=1)

@@ -1,9 +1,9 @@
-// Charts from the data beside them: layers of lines, bands, dots and marks over two axes, or a heat map below a line.
-// Mouse, touch and keyboard read them: left and right go along a layer, up and down change the layer.
+// Charts of the page: layers of lines, bands, dots and marks on two axes, with an optional heat map below.
+// They respond to mouse, touch and keyboard: left and right move along a layer, up and down change the layer.
 (() => {
   const NS = "http://www.w3.org/2000/svg";
   const DASHES = ["", "7 4", "2 3", "9 3 2 3", "4 2", "1 3", "12 4", "6 2 2 2"];
-  const BANDS = 3; // so many lines have their bands at the same time; of more, the line pointed at
+  const BANDS = 3; // the most lines that show their bands at the same time; with more lines, only the active one does
   const MARGIN = { top: 12, right: 22, bottom: 42, left: 56 };
 
   const node = (name, attributes = {}, ...children) => {
@@ -46,7 +46,7 @@
       if (this.place.layer < 0) this.place.layer = 0;
       this.addLegend();
       holder.append(this.legend, this.readout);
-      this.width = 0; // what is folded away may have none: it is drawn when it is shown
+      this.width = 0; // a hidden chart has no width: it is drawn when it is shown
       const fit = () => { if (holder.clientWidth && Math.abs(holder.clientWidth - this.width) > 4) this.draw(); };
       fit();
       new ResizeObserver(fit).observe(holder);
@@ -110,7 +110,7 @@
       this.svg = node("svg", { viewBox: `0 0 ${this.width} ${this.height}`, height: this.height, role: "img", tabindex: 0, "aria-label": this.data.label });
       this.axes();
       if (this.data.heat) this.heat();
-      const lines = this.layers.every((layer) => layer.kind === "line"); // of lines the first is the one that matters: on top
+      const lines = this.layers.every((layer) => layer.kind === "line"); // the first line is drawn on top
       for (const layer of lines ? [...this.layers].reverse() : this.layers) if (layer.shown) this.layer(layer);
       this.cursor = node("g", { "pointer-events": "none" });
       this.svg.append(this.cursor);

@@ -1,4 +1,4 @@
-// Tables that sort by a click on their headings and filter by what is typed; without this script they are plain tables.
+// Tables that can be sorted by their headings and filtered by text; without this script they are plain tables.
 (() => {
   const value = (row, place) => {
     const cell = row.cells[place];
@@ -12,13 +12,13 @@
     const heading = headings[place];
     const numeric = heading.classList.contains("number") || heading.classList.contains("share");
     const now = heading.getAttribute("aria-sort");
-    const up = now ? now === "descending" : !numeric; // numbers begin with the largest
+    const up = now ? now === "descending" : !numeric; // numbers start with the largest
     headings.forEach((each) => each.removeAttribute("aria-sort"));
     heading.setAttribute("aria-sort", up ? "ascending" : "descending");
     const rows = [...table.tBodies[0].rows];
     rows.sort((one, other) => {
       const a = value(one, place), b = value(other, place);
-      if (a === null || b === null) return (a === null) - (b === null); // what is missing goes last
+      if (a === null || b === null) return (a === null) - (b === null); // missing values come last
       return up ? compare(a, b) : compare(b, a);
     });
     table.tBodies[0].append(...rows);

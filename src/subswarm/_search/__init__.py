@@ -1,0 +1,1 @@
+"""The search: the loop, ask and tell, budgets, results and checkpoints."""

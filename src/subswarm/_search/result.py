@@ -1,0 +1,245 @@
+"""The result of a search, its history and what callbacks see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from subswarm._types import FloatArray, Front, IntArray, Masks, Subset
+from subswarm.algorithms.base import State
+
+if TYPE_CHECKING:
+    from subswarm.plot._methods import Plots
+
+__all__ = [
+    "History",
+    "Recording",
+    "SearchResult",
+    "Snapshot",
+    "one_standard_error",
+    "result_html",
+    "rows_html",
+    "standard_error",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The history of a search, one entry for each step.
+
+    Attributes
+    ----------
+    evaluations : evaluations so far: masks times the repeats each was scored on
+    best_fitness, best_cardinality : loss and size of the best subset so far
+    spread : mean distance between two masks of the step's batch, as a share of the features (0: all equal)
+    seconds : time since the start of the search
+    """
+
+    evaluations: IntArray
+    best_fitness: FloatArray
+    best_cardinality: IntArray
+    spread: FloatArray
+    seconds: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.evaluations)
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What a callback receives after each step; a callback that returns True stops the search.
+
+    Attributes
+    ----------
+    best : the best subset so far
+    evaluations : evaluations so far: masks times the repeats each was scored on
+    progress : share of the budget spent, 0 to 1
+    spread : mean distance between two masks of this step, as a share of the features
+    seconds : time since the start of the search
+    masks, fitness : this step's batch, shapes (P, n) and (P,)
+    state : the algorithm's state before it learnt from this batch (read only)
+    """
+
+    best: Subset
+    evaluations: int
+    progress: float
+    spread: float
+    seconds: float
+    masks: Masks
+    fitness: FloatArray
+    state: State
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """All subsets a search has evaluated; only searches run with ``record=True`` have one.
+
+    A search that continues from a checkpoint records only what it evaluates from there on.
+
+    Attributes
+    ----------
+    evaluations : evaluations after each step, shape (steps,)
+    cardinality, fitness : size and loss of each subset in order of evaluation, including repeated ones, shape (E,)
+    chosen : how often each feature was in an evaluated subset, shape (n,)
+    likelihood : probability of each cardinality 1..n before each step, shape (steps, n); None for algorithms without
+        such likelihoods
+    """
+
+    evaluations: IntArray
+    cardinality: IntArray
+    fitness: FloatArray
+    chosen: IntArray
+    likelihood: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """The result of a search.
+
+    Attributes
+    ----------
+    best : the best subset evaluated (or the first of the algorithm's finalists, if it scores most subsets on some
+        repeats only; ``front`` likewise)
+    fold_losses : its loss in each fold, repeat by repeat; None if the objective has no folds
+    n_partitions : number of repeats of the cross-validation
+    front : the best subset of each cardinality evaluated
+    history : best loss, size, spread and time after each step
+    stop_reason : "evaluations", "seconds", "target", "patience", "finished", "callback" or "interrupted"
+    evaluations : number of evaluations: subsets times the repeats each was scored on
+    computed : number of distinct evaluations
+    algorithm_seconds, evaluation_seconds : time in the algorithm and in the evaluations, the paper's T1 and T2
+    engine : name of the engine that scored the subsets
+    algorithm, settings : name and settings of the algorithm
+    recording : all evaluated subsets, if the search was run with ``record=True``
+    """
+
+    best: Subset
+    fold_losses: FloatArray | None
+    front: Front
+    history: History
+    stop_reason: str
+    evaluations: int
+    computed: int
+    algorithm_seconds: float
+    evaluation_seconds: float
+    engine: str
+    algorithm: str
+    settings: dict[str, object] = field(default_factory=dict)
+    recording: Recording | None = None
+    n_partitions: int = 1
+
+    @property
+    def plot(self) -> Plots:
+        """Plots of this result, such as ``result.plot.trade_off()``; see `subswarm.plot.Plots`."""
+        from subswarm.plot._methods import Plots  # matplotlib is needed only when something is drawn
+
+        return Plots(self)
+
+    def on_columns(self, owner: IntArray) -> SearchResult:
+        """Return the result with masks over columns; ``owner`` is the feature of each column, -1 for none."""
+
+        def columns(masks: Masks) -> Masks:
+            return np.asarray(masks[..., owner] & (owner >= 0))
+
+        recording = self.recording
+        if recording is not None:
+            recording = replace(recording, chosen=np.where(owner >= 0, recording.chosen[owner], 0))
+        return replace(
+            self,
+            best=Subset(columns(self.best.mask), self.best.fitness),
+            front=Front(columns(self.front.masks), self.front.fitness),
+            recording=recording,
+        )
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"SearchResult({self.algorithm}: fitness {self.best.fitness:.6g} with {self.best.cardinality} of "
+            f"{len(self.best.mask)} features, {self.evaluations} evaluations, stopped by {self.stop_reason})"
+        )
+
+
+def standard_error(result: SearchResult) -> float | None:
+    """Return the standard error of the best subset's mean loss over the folds; None if there are too few folds.
+
+    If the cross-validation is repeated, it is the mean of the standard errors of the repeats, because repeats add no
+    rows.
+    """
+    if result.fold_losses is None or len(result.fold_losses) < 2 * result.n_partitions:
+        return None
+    losses = result.fold_losses.reshape(result.n_partitions, -1)
+    return float(losses.std(axis=1, ddof=1).mean() / np.sqrt(losses.shape[1]))
+
+
+def one_standard_error(result: SearchResult) -> Subset:
+    """Return the smallest evaluated subset whose loss is within one standard error of the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from subswarm import Budget, make_objective, search
+    >>> objective = make_objective(GaussianNB(), *load_wine(return_X_y=True))
+    >>> result = search("2d-upso", objective, Budget(evaluations=300), rng=0)
+    >>> one_standard_error(result).cardinality <= result.best.cardinality
+    True
+    """
+    error = standard_error(result)
+    if error is None:
+        return result.best
+    within = np.flatnonzero(result.front.fitness <= result.best.fitness + error)
+    return result.front.subset_of_size(int(result.front.cardinality[within].min()))
+
+
+_MOST_NAMES = 40
+
+
+def result_html(result: SearchResult, names: Sequence[str] | None = None) -> str:
+    """Return the result as an HTML table with a small chart of the best loss."""
+    chosen = [str(index) if names is None else str(names[index]) for index in result.best.features]
+    more = f" and {len(chosen) - _MOST_NAMES} more" if len(chosen) > _MOST_NAMES else ""
+    seconds = result.algorithm_seconds + result.evaluation_seconds
+    return rows_html(
+        {
+            "best loss": f"{result.best.fitness:.6g}",
+            "features": f"{result.best.cardinality} of {len(result.best.mask)}: "
+            + ", ".join(chosen[:_MOST_NAMES])
+            + more,
+            "search": f"{result.algorithm}, {result.evaluations} evaluations, {result.computed} distinct, "
+            f"{seconds:.1f} s, engine {result.engine}, stopped by {result.stop_reason}",
+        },
+        picture=_loss_chart(result.history.best_fitness),
+    )
+
+
+def rows_html(rows: dict[str, str], picture: str = "") -> str:
+    """Return a two-column HTML table of escaped text; ``picture`` is trusted HTML."""
+    lines = "".join(
+        f'<tr><th scope="row" style="text-align:left;vertical-align:top">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(value)}</td></tr>'
+        for name, value in rows.items()
+    )
+    shown = f'<tr><th scope="row" style="text-align:left">history</th><td>{picture}</td></tr>' if picture else ""
+    return f'<table class="subswarm">{lines}{shown}</table>'
+
+
+def _loss_chart(values: FloatArray, width: int = 240, height: int = 36) -> str:
+    if len(values) < 2:
+        return ""
+    low, high = float(values.min()), float(values.max())
+    span = high - low or 1.0
+    points = " ".join(
+        f"{place * (width - 4) / (len(values) - 1) + 2:.1f},{(high - float(value)) / span * (height - 4) + 2:.1f}"
+        for place, value in enumerate(values)
+    )
+    return (
+        f'<svg width="{width}" height="{height}" role="img" aria-label="best loss from {high:.4g} to {low:.4g}">'
+        f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="1.5"/></svg>'
+    )

@@ -1,0 +1,350 @@
+"""2D-Elite: a swarm of elite subsets that learns which moves help.
+
+In the paper, a particle's position is drawn at every step from its velocity. Here a particle is its personal best. A
+step evaluates one child of each particle: it is recombined with another particle, and then a few features are added or
+removed. The swarm learns, for each feature, the likelihood that adding (or removing) it helps, and for the cardinality,
+the likelihood that growing (or shrinking) helps. A short floating forward search may run first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar, Protocol, Self, cast
+
+import numpy as np
+from numpy.random import Generator
+
+from subswarm._checks import check_int, check_real
+from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
+from subswarm.algorithms.base import Algorithm, Finalists
+from subswarm.algorithms.compiled import kernel_or
+from subswarm.algorithms.elite import numpy as elite_numpy
+from subswarm.algorithms.elite.moves import Moves, nested_by_agreement
+from subswarm.algorithms.elite.state import EliteSwarm
+from subswarm.algorithms.sequential import SFFS, Walk
+from subswarm.errors import SettingError
+
+__all__ = ["TwoDElite"]
+
+
+_ROUNDS = (1, 2, 3, 3, 3)
+"""Children made of a particle in each round, until one of them was not visited before. From the third round on, each
+round doubles the expected number of moves."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoDElite(Algorithm[EliteSwarm]):
+    """Elite swarm that recombines its best subsets and learns which moves help; the smaller subset wins ties.
+
+    Without repeats of the cross-validation there is one swarm. If there are few features (at most 34 with 6000
+    evaluations), a floating forward search (`SFFS`) uses a share of the budget after the first batch. The swarm does
+    not learn from it and does not evaluate its subsets again.
+
+    With repeats (``repeats``, or a repeated splitter as ``cv``) there is one island for each repeat. An island scores
+    its children on its own repeat only. Shortly before the budget ends, the features are ranked by the number of the
+    islands' best subsets that contain them. Prefixes of this ranking are scored on all repeats, and the largest one
+    that is not much worse than the best is selected. A feature that only one repeat favours by chance is voted out.
+
+    Parameters
+    ----------
+    particles : int, default=30
+        Number of particles of each island.
+    recombination : float, default=1
+        A child takes each feature's state from the other parent with a probability drawn from U[0, recombination].
+    strength : float, default=0.5
+        Average number of features added, and removed, by a move; learning shifts it to one side or the other.
+    radius : int, default=1
+        Neighbours on either side of an island's ring. The other parent of a child is one of them at first, and more
+        and more often one of the best of the island towards the end.
+    memory : float, default=0.99
+        Share of what was learnt that is kept from step to step.
+    clan_memory : float, default=0.97
+        The same for several islands, each of which has fewer steps.
+    caution : float, default=5
+        Number of tries of a move that weigh as much as the mean of all moves.
+    refresh_gap : int or None, default=30
+        Steps without a better subset after which a particle starts again at random, except the best of its island.
+    opening : float, default=0.1
+        Share of the budget that the floating forward search may use. It does not run if that is not enough for a plain
+        forward search (n (n + 1) / 2 evaluations, fewer with ``max_features``), if the cross-validation is repeated,
+        if the number of evaluations is not limited, or if ``min_features`` is more than 1.
+    agreement : int, default=20
+        Number of best subsets of each island that vote.
+    agreement_sizes : int, default=25
+        Number of prefixes of the ranking that are tried.
+    tolerance : float, default=0.02
+        How much worse the selected prefix may be than the best one, as a share of the difference between the best and
+        the worst prefix.
+    n_partitions : int or None
+        Number of repeats of the cross-validation; filled in by the search.
+    min_features, max_features, fixed_features, feature_sizes, initial_subsets
+        See `subswarm.algorithms.Algorithm`.
+    """
+
+    source: ClassVar[str] = "this package; after Hafiz, Swain, Patel, Naik, Pattern Recognition 76 (2018) 416-433"
+    parsimonious = True
+    uses_single_partitions: ClassVar[bool] = True
+
+    particles: int = 30
+    recombination: float = 1.0
+    strength: float = 0.5
+    memory: float = 0.99
+    clan_memory: float = 0.97
+    caution: float = 5.0
+    refresh_gap: int | None = 30
+    radius: int = 1
+    opening: float = 0.1
+    agreement: int = 20
+    agreement_sizes: int = 25
+    tolerance: float = 0.02
+    n_partitions: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_int("particles", self.particles, low=1)
+        check_real("recombination", self.recombination, low=0, high=1)
+        check_real("strength", self.strength, above=0)
+        check_int("radius", self.radius, low=1)
+        check_real("memory", self.memory, low=0, high=1)
+        check_real("clan_memory", self.clan_memory, low=0, high=1)
+        check_real("caution", self.caution, above=0)
+        check_int("refresh_gap", self.refresh_gap, low=1, optional=True)
+        check_real("opening", self.opening, low=0, high=1)
+        check_int("agreement", self.agreement, low=1)
+        check_int("agreement_sizes", self.agreement_sizes, low=1)
+        check_real("tolerance", self.tolerance, low=0, high=1)
+        check_int("n_partitions", self.n_partitions, low=1, optional=True)
+
+    def with_partitions(self, n_partitions: int) -> Self:
+        """Return the algorithm with one island for each repeat."""
+        if self.n_partitions is None:
+            return replace(self, n_partitions=n_partitions)
+        if self.n_partitions > n_partitions:
+            raise SettingError(
+                f"TwoDElite has n_partitions={self.n_partitions}, but the search has {n_partitions}; leave "
+                "n_partitions at None. Inside a race it is always 1."
+            )
+        return self
+
+    def begin(self, n_features: int, rng: Generator) -> EliteSwarm:
+        islands = self.n_partitions or 1
+        count = islands * self.particles
+        masks = self._first(count, n_features, rng)
+        return EliteSwarm(
+            masks=masks,
+            partitions=np.repeat(np.arange(islands), self.particles),
+            elite=masks.copy(),
+            fitness=np.full(count, np.inf),
+            stagnation=np.zeros(count, dtype=np.intp),
+            moves=Moves.unknown(islands, n_features),
+            words=rng.integers(0, 2**64, size=n_features + islands, dtype=np.uint64),
+            visited=np.empty(0, dtype=np.uint64),
+            spent=0,
+            walk=self._floating.begin(n_features, rng),
+            walking=False,
+            agreeing=False,
+            agreed=np.empty((0, n_features), dtype=bool),
+            agreed_fitness=np.empty(0),
+        )
+
+    def step(self, state: EliteSwarm, fitness: FloatArray, progress: float, rng: Generator) -> EliteSwarm:
+        """Learn from the losses, then ask for candidates of the walk, the agreed subsets or children of the elite."""
+        islands = state.island_count
+        if state.agreeing:
+            swarm = replace(state, agreed=state.masks, agreed_fitness=fitness, agreeing=False)
+        elif state.walking:
+            swarm = self._walked(state, fitness, progress, rng)
+        else:
+            swarm = self._learnt(state, fitness)
+        swarm = replace(swarm, spent=state.spent + len(fitness) * (islands if state.agreeing else 1))
+        if self._may_walk(swarm, progress):
+            return replace(swarm, masks=swarm.walk.masks, partitions=_first_partition(swarm.walk), walking=True)
+        if islands > 1 and not len(swarm.agreed) and self._must_agree_now(swarm, progress):
+            return replace(swarm, masks=self._agreed(swarm, rng), partitions=None, agreeing=True)
+        swarm = self._refreshed(swarm, rng)
+        return replace(swarm, masks=self._children(swarm, progress, rng), partitions=swarm.islands)
+
+    def finalists(self, state: EliteSwarm) -> Finalists:
+        """Return the agreed subsets with their losses on all repeats; before there are any, the islands' elite."""
+        if len(state.agreed):
+            masks, fitness = state.agreed, state.agreed_fitness
+            good = fitness <= fitness.min() + self.tolerance * np.ptp(fitness)
+            order = np.lexsort((fitness, -masks.sum(axis=1), ~good))
+            return masks[order], fitness[order]
+        order = np.lexsort((state.cardinality, state.fitness))[: int(np.isfinite(state.fitness).sum())]
+        return state.elite[order], state.fitness[order]
+
+    def _first(self, count: int, n_features: int, rng: Generator) -> Masks:
+        """Return subsets to start from: the initial ones, then random ones with log-uniform sizes from 1 to n."""
+        given = self.initial_masks(n_features, room=count)
+        sizes = np.exp(rng.uniform(0.0, np.log(n_features + 1), size=(count, 1))).astype(np.intp)
+        masks = rng.random((count, n_features)).argsort(axis=1).argsort(axis=1) < np.clip(sizes, 1, n_features)
+        masks[: len(given)] = given
+        return self.rules(n_features).legalize(masks, rng)
+
+    @property
+    def _floating(self) -> SFFS:
+        """The floating forward search at the start, within the same limits."""
+        shared = {shared.name: getattr(self, shared.name) for shared in fields(Algorithm)}
+        return SFFS(**shared | {"initial_subsets": ()})
+
+    def _may_walk(self, swarm: EliteSwarm, progress: float) -> bool:
+        """Return whether the share of the budget is enough for the walk, and its next step fits into it."""
+        if swarm.island_count > 1 or self.min_features > 1 or progress <= 0 or not len(swarm.walk.masks):
+            return False
+        share = self.opening * swarm.spent / progress
+        n_features = swarm.elite.shape[1]
+        steps = min(n_features, self.max_features or n_features)
+        forward = steps * n_features - steps * (steps - 1) // 2  # candidates of a forward search without steps back
+        return forward <= share and swarm.spent + len(swarm.walk.masks) <= share
+
+    def _walked(self, swarm: EliteSwarm, fitness: FloatArray, progress: float, rng: Generator) -> EliteSwarm:
+        """Return the swarm after a step of the walk; it only remembers which subsets were visited."""
+        walk = self._floating.step(swarm.walk, fitness, progress, rng)
+        keys = _kernels().keys_of(swarm.masks, _first_partition(swarm.walk), swarm.words)
+        return replace(
+            swarm,
+            walk=replace(swarm.walk, masks=swarm.walk.masks[:0]) if walk is None else walk,
+            walking=False,
+            visited=_merge_keys(swarm.visited, keys),
+        )
+
+    def _learnt(self, swarm: EliteSwarm, fitness: FloatArray) -> EliteSwarm:
+        """Return the swarm with its elite and its knowledge of moves updated by the children's losses."""
+        children, sizes, before = swarm.masks, swarm.masks.sum(axis=1), swarm.cardinality
+        level = fitness == swarm.fitness
+        better = (fitness < swarm.fitness) | (level & (sizes < before))
+        taken = better | (
+            level & (sizes == before)
+        )  # equal children replace their parents too, so that the elite drifts
+        by_island = (swarm.island_count, -1, children.shape[1])
+        begun = np.isinf(swarm.fitness)[:, None]  # a new particle has not moved: it is its own first child
+        return replace(
+            swarm,
+            elite=np.where(taken[:, None], children, swarm.elite),
+            fitness=np.where(taken, fitness, swarm.fitness),
+            stagnation=np.where(better, 0, swarm.stagnation + 1),
+            moves=swarm.moves.after(
+                np.where(begun, children, swarm.elite).reshape(by_island),
+                children.reshape(by_island),
+                better.reshape(by_island[:2]),
+                self.memory if swarm.island_count == 1 else self.clan_memory,
+            ),
+            visited=_merge_keys(swarm.visited, _kernels().keys_of(children, swarm.islands, swarm.words)),
+        )
+
+    def _refreshed(self, swarm: EliteSwarm, rng: Generator) -> EliteSwarm:
+        """Return the swarm with its stagnant particles replaced by random subsets."""
+        if self.refresh_gap is None:
+            return swarm
+        stale = swarm.stagnation >= self.refresh_gap
+        if stale.any():
+            stale[swarm.ranking()[:, 0]] = False
+        if not stale.any():
+            return swarm
+        elite = swarm.elite.copy()
+        elite[stale] = replace(self, initial_subsets=())._first(int(stale.sum()), elite.shape[1], rng)
+        return replace(
+            swarm,
+            elite=elite,
+            fitness=np.where(stale, np.inf, swarm.fitness),
+            stagnation=np.where(stale, 0, swarm.stagnation),
+        )
+
+    def _children(self, swarm: EliteSwarm, progress: float, rng: Generator) -> Masks:
+        """Return one child of each particle, if possible one that was not visited before."""
+        n_features = swarm.elite.shape[1]
+        rules, islands = self.rules(n_features), swarm.islands
+        order, likelihood = swarm.ranking().ravel(), swarm.moves.likelihood(self.caution)
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        direction = self.strength * swarm.moves.direction()
+        children, kernels = swarm.elite.copy(), _kernels()
+        settled = self._is_first_child(swarm)
+        open_to, taken = np.flatnonzero(~settled), kernels.keys_of(children[settled], islands[settled], swarm.words)
+        for number, tries in enumerate(_ROUNDS):
+            if not len(open_to):
+                break
+            parents = np.repeat(open_to, tries)
+            draws = rng.random((len(parents), elite_numpy.CHOICES + n_features))
+            expected = max(1, 2 ** (number - 1)) * direction
+            mating = (order, place, parents, self.particles, self.radius, float(progress), float(self.recombination))
+            made = kernels.bred(swarm.elite, *mating, likelihood, expected, rules.fixed, draws)
+            made = rules.legalize(made, rng)
+            keys = kernels.keys_of(made, islands[parents], swarm.words).reshape(-1, tries)
+            chosen = kernels.first_unseen(keys, swarm.visited, taken)
+            row, fresh = np.arange(len(open_to)), chosen >= 0
+            children[open_to] = made.reshape(-1, tries, n_features)[
+                row, chosen
+            ]  # index -1, the last child, if all were visited
+            taken = np.concatenate([taken, keys[row[fresh], chosen[fresh]]])
+            open_to = open_to[~fresh]
+        return children
+
+    def _is_first_child(self, swarm: EliteSwarm) -> Mask:
+        """Return which particles are their own first child: new ones that were not visited before."""
+        settled = np.isinf(swarm.fitness)
+        if settled.any():
+            keys = _kernels().keys_of(swarm.elite, swarm.islands, swarm.words)
+            settled &= _first_of_each(keys) & ~_contains(swarm.visited, keys)
+        return settled
+
+    def _must_agree_now(self, swarm: EliteSwarm, progress: float) -> bool:
+        """Return whether another batch of children would leave too few evaluations for the agreed subsets."""
+        if progress <= 0:
+            return False
+        left = swarm.spent * (1 - progress) / progress
+        return left < len(swarm.elite) + self.agreement_sizes * swarm.island_count
+
+    def _agreed(self, swarm: EliteSwarm, rng: Generator) -> Masks:
+        """Return prefixes of the ranking by votes, made legal, shape (A, n)."""
+        voters = swarm.ranking()[:, : self.agreement].ravel()
+        nested, votes = nested_by_agreement(swarm.elite[voters], self.agreement_sizes)
+        rules = self.rules(nested.shape[1])
+        legal = rules.legalize(nested, rng, preference=np.broadcast_to(votes, nested.shape))
+        return np.unique(legal, axis=0)
+
+
+def _first_partition(walk: Walk) -> IntArray:
+    return np.zeros(len(walk.masks), dtype=np.intp)
+
+
+class _Kernels(Protocol):
+    """What `elite.numpy` and `elite.numba` both provide."""
+
+    @property
+    def bred(self) -> Callable[..., Masks]: ...
+
+    def keys_of(self, masks: Masks, islands: IntArray, words: WordArray, /) -> WordArray: ...
+
+    def first_unseen(self, keys: WordArray, visited: WordArray, taken: WordArray, /) -> IntArray: ...
+
+
+def _kernels() -> _Kernels:
+    return cast(_Kernels, kernel_or(elite_numpy, "elite.numba"))
+
+
+def _contains(ascending: WordArray, keys: WordArray) -> Mask:
+    if not len(ascending):
+        return np.zeros(len(keys), dtype=bool)
+    place = np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)
+    return np.asarray(ascending[place] == keys)
+
+
+def _merge_keys(ascending: WordArray, keys: WordArray) -> WordArray:
+    """Return all keys, ascending and without duplicates."""
+    if not len(keys):
+        return ascending
+    both = np.concatenate([ascending, keys])
+    both.sort(kind="stable")  # fast, because the keys are two sorted runs or nearly so
+    return np.asarray(both[np.append(True, both[1:] != both[:-1])])
+
+
+def _first_of_each(keys: WordArray) -> Mask:
+    """Return which keys are the first of their value."""
+    order = np.argsort(keys, kind="stable")
+    ascending = keys[order]
+    first = np.ones(len(keys), dtype=bool)
+    first[order[1:]] = ascending[1:] != ascending[:-1]
+    return first

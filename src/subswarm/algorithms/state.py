@@ -1,0 +1,201 @@
+"""Convert states, settings and generators to plain arrays and JSON values, and back, without pickle."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from subswarm._types import AnyArray
+from subswarm.algorithms.layout import LARGEST
+from subswarm.errors import CheckpointError, DamagedCheckpointError
+
+__all__ = [
+    "array_of",
+    "flatten",
+    "generator_from",
+    "generator_state",
+    "real_number",
+    "settings_of",
+    "unflatten",
+    "value_of",
+    "whole_number",
+]
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    D = TypeVar("D", bound=DataclassInstance)
+
+T = TypeVar("T")
+G = TypeVar("G", bound=np.generic)
+
+_BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+_MT19937_WORDS, _PHILOX_WORDS = 624, 4
+
+
+def flatten(state: DataclassInstance, prefix: str) -> tuple[dict[str, AnyArray], dict[str, object]]:
+    """Return a dataclass's arrays under dotted names, and its other values by name (nested dataclasses as dicts)."""
+    arrays: dict[str, AnyArray] = {}
+    values: dict[str, object] = {}
+    for field in dataclasses.fields(state):
+        name, value = f"{prefix}.{field.name}", getattr(state, field.name)
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            inner, values[field.name] = flatten(value, name)
+            arrays |= inner
+        else:
+            values[field.name] = _plain(value, name)
+    return arrays, values
+
+
+def unflatten(template: D, prefix: str, arrays: Mapping[str, AnyArray], values: Mapping[str, object]) -> D:
+    """Return the dataclass that `flatten` took apart; ``template`` is any value of the same type."""
+    found: dict[str, object] = {}
+    for field in dataclasses.fields(template):
+        name = f"{prefix}.{field.name}"
+        inner, value = getattr(template, field.name), values.get(field.name)
+        if name in arrays:
+            found[field.name] = np.array(arrays[name])
+        elif dataclasses.is_dataclass(inner) and not isinstance(inner, type) and isinstance(value, Mapping):
+            found[field.name] = unflatten(inner, name, arrays, value)
+        elif field.name in values:
+            found[field.name] = _unlisted(value, name)
+        else:
+            raise DamagedCheckpointError(f"it has no {name}")
+    try:
+        return dataclasses.replace(template, **found)
+    except (TypeError, ValueError) as error:  # raised by the state's own checks
+        raise DamagedCheckpointError(f"{prefix} cannot be rebuilt: {error}") from error
+
+
+def _unlisted(value: object, name: str) -> object:
+    """Return a value of a state from its JSON form."""
+    try:
+        _plain(value, name)  # a value that cannot be saved was not saved by us
+    except CheckpointError as error:
+        raise DamagedCheckpointError(str(error)) from None
+    return tuple(value) if isinstance(value, list) else value
+
+
+def whole_number(values: Mapping[str, object], name: str, *, low: int, high: int = LARGEST) -> int:
+    """Return the whole number of this name from a checkpoint."""
+    value = _named(values, name)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise DamagedCheckpointError(f"its {name} is {value!r}, expected a whole number from {low} to {high}")
+    return value
+
+
+def real_number(values: Mapping[str, object], name: str, *, low: float = -sys.float_info.max) -> float:
+    """Return the finite number of this name from a checkpoint."""
+    value = _named(values, name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= sys.float_info.max:
+        raise DamagedCheckpointError(f"its {name} is {value!r}, expected a finite number of at least {low:g}")
+    return float(value)
+
+
+def value_of(values: Mapping[str, object], name: str, kind: type[T]) -> T:
+    """Return the value of this name and type from a checkpoint."""
+    value = _named(values, name)
+    if not isinstance(value, kind):
+        raise DamagedCheckpointError(f"its {name} is a {type(value).__name__} instead of a {kind.__name__}")
+    return value
+
+
+def array_of(arrays: Mapping[str, AnyArray], name: str, kind: type[G], shape: tuple[int | None, ...]) -> NDArray[G]:
+    """Return a copy of the array of this name from a checkpoint; None in the expected shape is any length."""
+    if name not in arrays:
+        raise DamagedCheckpointError(f"it has no {name}")
+    array = np.array(arrays[name])
+    fits = array.ndim == len(shape) and all(
+        expected is None or length == expected for length, expected in zip(array.shape, shape, strict=True)
+    )
+    if array.dtype != np.dtype(kind) or not fits:
+        raise DamagedCheckpointError(f"its {name} has dtype {array.dtype} and shape {array.shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise DamagedCheckpointError(f"its {name} has entries that are not finite")
+    return cast("NDArray[G]", array)
+
+
+def _named(values: Mapping[str, object], name: str) -> object:
+    if name not in values:
+        raise DamagedCheckpointError(f"it has no {name}")
+    return values[name]
+
+
+def settings_of(algorithm: DataclassInstance) -> dict[str, object]:
+    """Return an algorithm's settings (the fields that can be passed to its class) as JSON values."""
+    return {
+        field.name: _plain(getattr(algorithm, field.name), field.name)
+        for field in dataclasses.fields(algorithm)
+        if field.init
+    }
+
+
+def generator_state(rng: Generator) -> object:
+    """Return the generator's complete state as JSON values."""
+    return _listed(rng.bit_generator.state)
+
+
+def generator_from(state: Mapping[str, object]) -> Generator:
+    """Return the generator that `generator_state` described."""
+    name = state.get("bit_generator")
+    if not isinstance(name, str) or name not in _BIT_GENERATORS:
+        raise DamagedCheckpointError(f"its generator is {name!r}; the known ones are {', '.join(_BIT_GENERATORS)}")
+    bits = getattr(np.random, name)()
+    try:
+        _check_positions(state)
+        bits.state = _arrayed(state)
+        is_the_same = _listed(bits.state) == state
+    except Exception as error:  # NumPy checks little here, and in many ways
+        raise DamagedCheckpointError(f"its generator cannot be restored: {error}") from error
+    if not is_the_same:
+        raise DamagedCheckpointError("its generator cannot be restored: the state has values of other types or sizes")
+    return Generator(bits)
+
+
+def _check_positions(state: Mapping[str, object]) -> None:
+    """Reject positions outside a generator's buffer, because NumPy would read there."""
+    inner = value_of(state, "state", dict)
+    for place, end in ((inner.get("pos", 0), _MT19937_WORDS), (state.get("buffer_pos", 0), _PHILOX_WORDS)):
+        if not isinstance(place, int) or not 0 <= place <= end:
+            raise DamagedCheckpointError(f"its generator reads at {place} of {end}")
+
+
+def _plain(value: object, name: str) -> object:
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple | list):
+        return [_plain(item, name) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {"type": type(value).__name__, **settings_of(value)}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    raise CheckpointError(
+        f"{name} holds a {type(value).__name__}, which cannot be saved; states and settings are made of arrays, "
+        "numbers, text, None, tuples and dataclasses of these."
+    )
+
+
+def _listed(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return {"dtype": str(value.dtype), "items": value.tolist()}
+    return value
+
+
+def _arrayed(value: object) -> object:
+    if isinstance(value, Mapping):
+        if set(value) == {"dtype", "items"}:
+            return np.array(value["items"], dtype=value["dtype"])
+        return {key: _arrayed(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,196 @@
+"""The two-dimensional learning of the paper, as pure functions on all particles at once.
+
+P particles, n features. A position is a row of ``masks`` (P, n). A velocity has shape (2, n): its first row holds the
+likelihood of each cardinality 1..n (the paper's ρ), its second the likelihood of each feature (σ). Labels in
+parentheses are the paper's equations; the D numbers are decisions listed in docs/paper-notes.md.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol, cast
+
+import numpy as np
+from numpy.random import Generator
+
+from subswarm._types import FloatArray, IntArray, Mask, Masks
+from subswarm.algorithms.compiled import kernel_or
+from subswarm.algorithms.two_d import numpy as learning_numpy
+
+__all__ = [
+    "CARDINALITY",
+    "FEATURE",
+    "LearningSet",
+    "add_influence",
+    "add_pull",
+    "carried",
+    "fresh_velocity",
+    "greedy_cardinality",
+    "learning_set",
+    "merit",
+    "ranked_features",
+    "roulette_cardinality",
+    "self_influence",
+    "self_learning_set",
+    "wheel_position",
+]
+
+CARDINALITY, FEATURE = 0, 1
+"""The rows of a velocity and of a learning set."""
+
+
+class LearningSet(NamedTuple):
+    """What each particle learns, L = [φ; ψ], with the one-hot φ stored as the cardinality it encodes.
+
+    Attributes
+    ----------
+    cardinality : ξ of the exemplar, shape (P,); 0 encodes a row of zeros
+    features : ψ, shape (P, n)
+    """
+
+    cardinality: IntArray
+    features: Masks
+
+    def matrix(self) -> Masks:
+        """Return L as the paper writes it, shape (P, 2, n)."""
+        sizes = np.arange(1, self.features.shape[1] + 1)
+        return np.stack([self.cardinality[:, None] == sizes, self.features], axis=1)
+
+
+def learning_set(exemplar: Masks, position: Masks, *, whole_exemplar: bool = False) -> LearningSet:
+    """Return what each particle learns from its exemplar (eqs. psi, finalls): cardinality and missing features.
+
+    With ``whole_exemplar`` all features of the exemplar are learnt (D11). One exemplar of shape (n,) may be given for
+    all particles.
+
+    Examples
+    --------
+    >>> learning_set(np.array([[1, 0, 1, 1, 0]], bool), np.array([[1, 1, 0, 0, 1]], bool)).matrix().astype(int)
+    array([[[0, 0, 1, 0, 0],
+            [0, 0, 1, 1, 0]]])
+    """
+    exemplar = np.broadcast_to(exemplar, position.shape)
+    return LearningSet(exemplar.sum(axis=1), exemplar if whole_exemplar else exemplar & ~position)
+
+
+def self_learning_set(position: Masks) -> LearningSet:
+    """Return what each particle learns from itself: its own cardinality and features."""
+    return LearningSet(position.sum(axis=1), position)
+
+
+def add_pull(
+    velocity: FloatArray, exemplar: Masks, position: Masks, weight: FloatArray, *, whole_exemplar: bool = False
+) -> None:
+    """Add ``weight`` times the `learning_set` of the exemplars, (P, n) or one for all particles (1, n), in place.
+
+    The weight has shape (P, 1, 1), (P, 2, 1) or (P, 2, n).
+
+    Examples
+    --------
+    >>> velocity = np.zeros((1, 2, 5))
+    >>> exemplar, position = np.array([[1, 0, 1, 1, 0]], bool), np.array([[1, 1, 0, 0, 1]], bool)
+    >>> add_pull(velocity, exemplar, position, np.full((1, 1, 1), 0.5))
+    >>> velocity
+    array([[[0. , 0. , 0.5, 0. , 0. ],
+            [0. , 0. , 0.5, 0.5, 0. ]]])
+    """
+    _kernels().add_pull(velocity, exemplar, position, weight, whole_exemplar)
+
+
+def add_influence(velocity: FloatArray, position: Masks, influence: FloatArray) -> None:
+    """Add each particle's influence (P,) times its `self_learning_set`, in place."""
+    _kernels().add_pull(velocity, position, position, influence[:, None, None], True)
+
+
+def merit(fitness: FloatArray) -> FloatArray:
+    """Return δ (eq. delta), 1 - f / max(F): 0 for the worst particle, 1 for zero loss; all 0 if max(F) is 0 (D10)."""
+    worst = fitness.max()
+    return 1.0 - fitness / worst if worst > 0 else np.zeros_like(fitness)
+
+
+def self_influence(fitness: FloatArray, previous: FloatArray) -> FloatArray:
+    """Return Δ (eq. fitfeedback): +δ for a particle that improved since the last step, otherwise -δ.
+
+    ``previous`` is infinite before the first step, which therefore counts as an improvement (D9).
+    """
+    gain = merit(fitness)
+    return np.where(fitness < previous, gain, -gain)
+
+
+def roulette_cardinality(
+    likelihood: FloatArray, rng: Generator, *, limits: tuple[int, int] | None = None, raw: bool = False
+) -> IntArray:
+    """Draw ξ for each particle from a roulette wheel over the cardinalities (Algorithm posprop), shape (P,).
+
+    Negative likelihoods count as 0 on the wheel, and if none is positive all cardinalities are equally likely (D2).
+    With ``raw`` the cumulative sums are used unchanged and the first one that reaches the spin is selected. ``limits``
+    are the fewest and most features allowed.
+    """
+    low, high = limits or (1, likelihood.shape[1])
+    turn = rng.random(len(likelihood))
+    return np.asarray(low + _kernels().roulette_slots(likelihood[:, low - 1 : high], turn, raw))
+
+
+def wheel_position(slots: FloatArray, turn: FloatArray) -> IntArray:
+    """Return the slot at which each wheel stops: the first whose cumulative sum reaches ``turn`` of the total (D13).
+
+    Examples
+    --------
+    >>> rho = np.array([[0.14, 2.56, 1.35, 0.38, 0.71]])
+    >>> wheel_position(rho, np.array([3.25 / 5.14])) + 1  # a spin of 3.25 selects three features
+    array([3])
+    """
+    return np.asarray(_kernels().roulette_slots(slots, turn, True))
+
+
+def greedy_cardinality(likelihood: FloatArray, *, limits: tuple[int, int] | None = None) -> IntArray:
+    """Return the most likely cardinality of each particle, the paper's exploitative alternative to the wheel."""
+    low, high = limits or (1, likelihood.shape[1])
+    return np.asarray(low + likelihood[:, low - 1 : high].argmax(axis=1))
+
+
+def ranked_features(likelihood: FloatArray, cardinality: IntArray) -> Masks:
+    """Return the ξ most likely features of each particle (Algorithm posprop); ties are broken by index (D13).
+
+    Examples
+    --------
+    >>> ranked_features(np.array([[1.31, 2.40, 0.57, 1.46, 1.30]]), np.array([3])).astype(int)
+    array([[1, 1, 0, 1, 0]])
+    """
+    return np.asarray(_kernels().ranked_features(likelihood, cardinality))
+
+
+def carried(
+    velocity: FloatArray,
+    inertia: float,
+    stagnant: Mask,
+    rng: Generator,
+    limit: FloatArray | None = None,
+) -> FloatArray:
+    """Return ω v; velocities of stagnant particles are first drawn again from U[0, 1] or U[0, limit] (refresh gap)."""
+    carried = inertia * velocity
+    if stagnant.any():
+        fresh = fresh_velocity(int(np.count_nonzero(stagnant)), velocity.shape[2], rng, limit)
+        carried[stagnant] = np.multiply(fresh, inertia, out=fresh)
+    return carried
+
+
+def fresh_velocity(particles: int, n_features: int, rng: Generator, limit: FloatArray | None = None) -> FloatArray:
+    """Draw likelihoods from U[0, 1], or U[0, limit], shape (P, 2, n)."""
+    drawn = rng.random((particles, 2, n_features))
+    return drawn if limit is None else drawn * limit
+
+
+class _Kernels(Protocol):
+    """What `two_d.numpy` and `two_d.numba` both provide."""
+
+    def add_pull(
+        self, velocity: FloatArray, exemplar: Masks, position: Masks, weight: FloatArray, whole_exemplar: bool, /
+    ) -> None: ...
+
+    def roulette_slots(self, likelihood: FloatArray, turn: FloatArray, raw: bool, /) -> IntArray: ...
+
+    def ranked_features(self, likelihood: FloatArray, cardinality: IntArray, /) -> Masks: ...
+
+
+def _kernels() -> _Kernels:
+    return cast(_Kernels, kernel_or(learning_numpy, "two_d.numba"))

@@ -1,1 +1,0 @@
-"""What a study's runs say: metrics, statistics, tables and claims."""

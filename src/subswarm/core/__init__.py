@@ -1,1 +1,0 @@
-"""The words every other room shares: masks, fitness, subsets, budgets and errors."""

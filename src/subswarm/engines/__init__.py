@@ -1,0 +1,1 @@
+"""Engines, which compute the losses of many subsets at once."""

@@ -1,0 +1,120 @@
+"""The table, its target, the folds and the scorer, which are fixed for a whole search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subswarm._fingerprint import digest
+from subswarm._types import AnyArray, FloatArray, IntArray, Scorer
+from subswarm.errors import ScoringError
+
+__all__ = ["Codes", "Fold", "FoldedData", "Int32Array", "Int64Array", "Scoring"]
+
+Codes = NDArray[np.int16]
+"""Predicted classes as positions among the sorted classes."""
+Int32Array = NDArray[np.int32]
+Int64Array = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Row indices to train on and to test on."""
+
+    train: IntArray
+    test: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedData:
+    """What an engine needs to know of the data.
+
+    Attributes
+    ----------
+    X : float array of shape (N, n)
+    y : array of shape (N,) or (N, outputs)
+    folds : the fixed folds; those of the first repeat first
+    scoring : how a fitted estimator is scored, and how the score becomes a loss
+    params : metadata for ``fit`` and the scorer (``sample_weight``, ...); empty for most searches
+    n_partitions : number of repeats of the cross-validation, each with the same number of folds
+    """
+
+    X: FloatArray
+    y: AnyArray
+    folds: tuple[Fold, ...]
+    scoring: Scoring
+    params: Mapping[str, object] = field(default_factory=dict)
+    n_partitions: int = 1
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def n_folds(self) -> int:
+        return len(self.folds)
+
+    @property
+    def folds_each(self) -> int:
+        """The number of folds of one repeat."""
+        return self.n_folds // self.n_partitions
+
+    def partition(self, number: int) -> FoldedData:
+        """Return the same rows with the folds of one repeat only."""
+        if self.n_partitions == 1:
+            return self
+        size = self.folds_each
+        return replace(self, folds=self.folds[number * size : (number + 1) * size], n_partitions=1)
+
+    def fingerprint_parts(self) -> dict[str, str]:
+        """Return a digest of each part that determines how a subset scores, by its name in messages."""
+        return {
+            "table": digest(self.X),
+            "target": digest(self.y),
+            "folds": digest([self.n_partitions, [(fold.train, fold.test) for fold in self.folds]]),
+            "metadata": digest(dict(self.params)),
+            "scoring": digest([self.scoring.name, self.scoring.given]),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """How a fitted estimator is scored, and how the score becomes a loss of at least zero.
+
+    Attributes
+    ----------
+    name : the scorer's name; "accuracy" or "r2" for the estimator's own ``score``
+    scorer : ``scorer(estimator, X, y) -> float``, higher is better
+    negated : the loss is ``-score`` (scorers called ``neg_...``) instead of ``1 - score``
+    worst : the finite loss of an empty or failed subset
+    given : what the user passed: a name, a callable, or None for the estimator's own ``score``
+    """
+
+    name: str
+    scorer: Scorer
+    negated: bool
+    worst: float
+    given: object = None
+
+    @property
+    def least_rows(self) -> int:
+        """The number of test rows that a score needs: R² is a share of a variance, which one row does not have."""
+        return 2 if self.name == "r2" else 1
+
+    def loss(self, scores: FloatArray) -> FloatArray:
+        """Return scores as losses, elementwise; ScoringError if a score is so high that the loss would be negative."""
+        losses = (0.0 if self.negated else 1.0) - scores
+        if (losses < 0).any():
+            limit = 0 if self.negated else 1
+            raise ScoringError(
+                f"scoring {self.name!r} gave a score of {np.nanmax(scores):g}; a loss of at least zero needs scores of "
+                f"at most {limit}. Scale the scorer, or negate an error and name it 'neg_...'."
+            )
+        return np.asarray(losses + 0.0)  # + 0.0 turns -0.0 into 0.0
+
+    def score(self, loss: float) -> float:
+        """Return the score that belongs to a loss, up to rounding."""
+        return (0.0 if self.negated else 1.0) - loss

@@ -1,0 +1,245 @@
+"""Gaussian log-likelihoods of many subsets, compiled. Imported only if numba is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+
+from subswarm._types import FloatArray, Masks
+from subswarm.engines.data import Codes, Int64Array
+from subswarm.engines.naive_bayes import bounds
+from subswarm.engines.naive_bayes.tables import Gaussians
+
+__all__ = ["add_constants", "classify", "judge_fold", "judge_row", "widest_columns"]
+
+_TOO_SMALL = bounds.TOO_SMALL
+_relative_error = njit(nogil=True, inline="always")(bounds.relative_error)
+_bound: Callable[[float, float, float], tuple[float, float]] = bounds.error_terms
+_error_terms = njit(nogil=True, inline="always")(_bound)
+
+
+@njit(nogil=True, cache=True)
+def widest_columns(
+    masks: Masks, order: Int64Array, alike: Int64Array, slot: Int64Array, widest: Int64Array, slots: Int64Array
+) -> bool:
+    """Find the first selected column in each fold's ``order`` (n_folds, n), for each mask.
+
+    The column that is ``alike`` goes into ``widest`` (P, n_folds), its slot into ``slots``; returns whether all of
+    them have one.
+    """
+    known = True
+    for p in range(widest.shape[0]):
+        for f in range(widest.shape[1]):
+            for j in order[f]:
+                if masks[p, j]:
+                    widest[p, f] = alike[f, j]
+                    slots[p, f] = slot[f, alike[f, j]]
+                    known &= slots[p, f] >= 0
+                    break
+    return known
+
+
+@njit(nogil=True, cache=True)
+def classify(
+    first: int,
+    last: int,
+    columns: Int64Array,
+    starts: Int64Array,
+    widest: Int64Array,
+    slots: Int64Array,
+    g: Gaussians,
+    codes: Codes,
+    doubts: Int64Array,
+) -> None:
+    """Classify all test rows for masks ``first`` to ``last``, and count the doubtful rows of each fold.
+
+    If a widest column has no tables (a slot of -1), the entries for the selected columns are computed here.
+    """
+    terms: FloatArray = np.empty((4, g.theta.shape[2]))
+    sums: FloatArray = np.empty((g.theta.shape[2] + 5, g.sizes.max()))
+    own = _with_room_for_one(g)
+    for p in range(first, last):
+        chosen = columns[starts[p] : starts[p + 1]]
+        answer = 0
+        for f in range(g.sizes.shape[0]):
+            answers = codes[p, answer : answer + g.sizes[f]]
+            if slots[p, f] >= 0:
+                add_constants(chosen, f, slots[p, f], g, terms)
+                doubts[p, f] = judge_fold(chosen, f, slots[p, f], g, terms, sums, answers)
+            else:
+                doubts[p, f] = _judge_without(chosen, f, widest[p, f], own, terms, sums, answers)
+            answer += g.sizes[f]
+
+
+@njit(nogil=True, cache=True)
+def _with_room_for_one(g: Gaussians) -> Gaussians:
+    """Return the same rows and moments, with empty tables for one widest column."""
+    n, C = g.theta.shape[1:]
+    tables: FloatArray = np.empty((3, 1, n, C))
+    magnitude: FloatArray = np.empty((1, C))
+    return Gaussians(
+        g.rows,
+        g.row_starts,
+        g.sizes,
+        g.n_classes,
+        g.theta,
+        g.class_variance,
+        g.variance,
+        g.mean_error,
+        g.log_prior,
+        tables[0],
+        tables[1],
+        tables[2],
+        magnitude,
+        g.slack,
+        g.slack_alone,
+        g.var_smoothing,
+    )
+
+
+@njit(nogil=True, cache=True)
+def _judge_without(
+    chosen: Int64Array, f: int, widest: int, own: Gaussians, terms: FloatArray, sums: FloatArray, answers: Codes
+) -> int:
+    """Classify as `judge_fold` does, after the tables' entries for the chosen columns are computed into ``own``."""
+    smoothing = own.var_smoothing * own.variance[f, widest]
+    own.magnitude[:] = 0.0
+    for j in chosen:
+        for c in range(own.n_classes[f]):
+            v = own.class_variance[f, j, c] + smoothing
+            constant = -0.5 * np.log(2.0 * np.pi * v) if v > _TOO_SMALL else np.nan
+            own.constant[0, j, c] = constant
+            own.half_precision[0, j, c] = 0.5 / v if v != 0.0 else np.inf
+            own.swing[0, j, c] = own.mean_error[f, j, c] / np.sqrt(2.0 * v) if v != 0.0 else np.nan
+            own.magnitude[0, c] += abs(constant) if abs(constant) < np.inf else 0.0
+    only = int(np.int64(0))  # not a literal, for which `judge_fold` would be compiled once more
+    add_constants(chosen, f, only, own, terms)
+    return judge_fold(chosen, f, only, own, terms, sums, answers)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def add_constants(chosen: Int64Array, f: int, slot: int, g: Gaussians, terms: FloatArray) -> None:
+    """Compute what all rows of a fold share: ``fixed``, ``base`` and ``rate`` of each class (see `bounds`).
+
+    They go into the first three rows of ``terms``. The function is inlined: passing all of ``g`` took as long as the
+    sums.
+    """
+    k, C = len(chosen), g.n_classes[f]
+    c = 0
+    while c + 4 <= C:  # a few classes at a time, in registers
+        w, x, y, z = g.log_prior[f, c], g.log_prior[f, c + 1], g.log_prior[f, c + 2], g.log_prior[f, c + 3]
+        for i in range(k):
+            j = chosen[i]
+            w += g.constant[slot, j, c]
+            x += g.constant[slot, j, c + 1]
+            y += g.constant[slot, j, c + 2]
+            z += g.constant[slot, j, c + 3]
+        terms[0, c], terms[0, c + 1], terms[0, c + 2], terms[0, c + 3] = w, x, y, z
+        c += 4
+    while c + 2 <= C:
+        w, x = g.log_prior[f, c], g.log_prior[f, c + 1]
+        for i in range(k):
+            j = chosen[i]
+            w += g.constant[slot, j, c]
+            x += g.constant[slot, j, c + 1]
+        terms[0, c], terms[0, c + 1] = w, x
+        c += 2
+    if c < C:
+        w = g.log_prior[f, c]
+        for i in range(k):
+            w += g.constant[slot, chosen[i], c]
+        terms[0, c] = w
+    relative = _relative_error(g.slack_alone if k == 1 else g.slack, k)
+    for c in range(C):
+        swing = g.swing[slot, chosen[0], c] if k == 1 else 0.0
+        size = g.magnitude[slot, c] + abs(g.log_prior[f, c]) + k
+        terms[1, c], terms[2, c] = _error_terms(relative, swing, size)
+        if not abs(terms[0, c]) < np.inf:
+            terms[1, c] = np.inf
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def judge_fold(
+    chosen: Int64Array, f: int, slot: int, g: Gaussians, terms: FloatArray, sums: FloatArray, answers: Codes
+) -> int:
+    """Classify a fold's test rows, into ``answers``; returns how many are in doubt."""
+    size, offset, C, k = g.sizes[f], g.row_starts[f], g.n_classes[f], len(chosen)
+    fixed, base, rate = terms[0], terms[1], terms[2]
+    for c in range(C):
+        sums[c, :size] = 0.0
+    i = 0
+    while i + 1 < k:
+        j, j2 = chosen[i], chosen[i + 1]
+        x = g.rows[offset + j * size : offset + (j + 1) * size]
+        x2 = g.rows[offset + j2 * size : offset + (j2 + 1) * size]
+        for c in range(C):
+            mean, weight = g.theta[f, j, c], g.half_precision[slot, j, c]
+            mean2, weight2 = g.theta[f, j2, c], g.half_precision[slot, j2, c]
+            quadratic = sums[c]
+            for s in range(size):
+                gap, gap2 = x[s] - mean, x2[s] - mean2
+                quadratic[s] += weight * (gap * gap) + weight2 * (gap2 * gap2)
+        i += 2
+    if i < k:
+        j = chosen[i]
+        x = g.rows[offset + j * size : offset + (j + 1) * size]
+        for c in range(C):
+            mean, weight = g.theta[f, j, c], g.half_precision[slot, j, c]
+            quadratic = sums[c]
+            for s in range(size):
+                gap = x[s] - mean
+                quadratic[s] += weight * (gap * gap)
+    doubt = 0
+    if C == 2:
+        low, high = sums[0], sums[1]
+        lead, both, rate0, rate1 = fixed[1] - fixed[0], base[0] + base[1], rate[0], rate[1]
+        for s in range(size):
+            margin = lead + (low[s] - high[s])
+            sure = abs(margin) > both + rate0 * low[s] + rate1 * high[s]
+            answers[s] = margin > 0.0
+            doubt += not sure
+        return doubt
+    best, first_high, second_high, floor, trace = sums[C], sums[C + 1], sums[C + 2], sums[C + 3], sums[C + 4]
+    best[:size], first_high[:size], second_high[:size] = 0.0, -np.inf, -np.inf
+    floor[:size], trace[:size] = -np.inf, 0.0
+    for c in range(C):
+        quadratic, low_rate, high_rate = sums[c], 1.0 + rate[c], 1.0 - rate[c]
+        down, up = fixed[c] - base[c], fixed[c] + base[c]
+        for s in range(size):
+            lowest, highest = down - low_rate * quadratic[s], up - high_rate * quadratic[s]
+            lesser = highest if highest < first_high[s] else first_high[s]
+            best[s] = c if highest > first_high[s] else best[s]
+            second_high[s] = lesser if lesser > second_high[s] else second_high[s]
+            first_high[s] = highest if highest > first_high[s] else first_high[s]
+            floor[s] = lowest if lowest > floor[s] else floor[s]
+            trace[s] += highest
+    for s in range(size):
+        answers[s] = int(best[s])
+        doubt += not (floor[s] > second_high[s] and abs(trace[s]) < np.inf)
+    return doubt
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def judge_row(chosen: Int64Array, f: int, s: int, slot: int, g: Gaussians, terms: FloatArray, answers: Codes) -> bool:
+    """Classify one test row, into ``answers[s]``; returns whether it is in doubt."""
+    size, offset, C = g.sizes[f], g.row_starts[f], g.n_classes[f]
+    fixed, base, rate, quadratic = terms[0], terms[1], terms[2], terms[3]
+    quadratic[:C] = 0.0
+    for j in chosen:
+        x = g.rows[offset + j * size + s]
+        for c in range(C):
+            gap = x - g.theta[f, j, c]
+            quadratic[c] += g.half_precision[slot, j, c] * (gap * gap)
+    best = 0
+    for c in range(1, C):
+        if fixed[c] - quadratic[c] > fixed[best] - quadratic[best]:
+            best = c
+    answers[s] = best
+    floor = fixed[best] - base[best] - (1.0 + rate[best]) * quadratic[best]
+    for c in range(C):
+        highest = fixed[c] + base[c] - (1.0 - rate[c]) * quadratic[c]
+        if c != best and not (floor > highest and abs(highest) < np.inf):
+            return True
+    return False

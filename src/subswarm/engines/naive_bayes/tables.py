@@ -1,0 +1,291 @@
+"""The moments of every fold's training rows, and the tables of Gaussian likelihoods for each smoothing in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import TransformerMixin
+from sklearn.naive_bayes import GaussianNB
+
+from subswarm._types import FloatArray, IntArray, Masks
+from subswarm.engines.data import FoldedData, Int64Array
+from subswarm.engines.fast import FoldClasses, kernels_of
+from subswarm.engines.naive_bayes.bounds import EPS, SAME_SMOOTHING, TOO_SMALL, slacks, swing_of
+from subswarm.engines.recipe import scaled_rows
+
+__all__ = ["GaussianTables", "Gaussians", "gaussian_kernels", "tables_for"]
+
+
+class Gaussians(NamedTuple):
+    """What a kernel needs: the rows and moments of `GaussianTables`, and the tables for S widest columns.
+
+    Attributes
+    ----------
+    constant, half_precision, swing : (S, n, C): -log(2 pi v) / 2, 1 / (2 v), and the effect of an error in the means
+    magnitude : (S, C), an upper bound of the sum of any subset's absolute constants
+    slack, slack_alone : relative errors of a term (see `bounds`)
+    """
+
+    rows: FloatArray
+    row_starts: Int64Array
+    sizes: Int64Array
+    n_classes: Int64Array
+    theta: FloatArray
+    class_variance: FloatArray
+    variance: FloatArray
+    mean_error: FloatArray
+    log_prior: FloatArray
+    constant: FloatArray
+    half_precision: FloatArray
+    swing: FloatArray
+    magnitude: FloatArray
+    slack: float
+    slack_alone: float
+    var_smoothing: float
+
+
+@dataclass(eq=False)
+class GaussianTables:
+    """The moments of the training rows (F folds, at most C classes, n columns), and the test rows to classify.
+
+    Attributes
+    ----------
+    theta, class_variance : (F, n, C), the moments as scikit-learn computes them
+    variance : (F, n), of all training rows; the largest one among the selected columns sets the smoothing
+    class_count, prior : (F, C)
+    rows : test rows, fold after fold, each fold column by column
+    mean_error : (F, n, C), how far the means of a lone column can be off, because they are summed in another order
+    order : (F, n), columns from the largest variance to the smallest
+    alike : (F, n), the column that represents all columns with the same variance
+    slot : (F, n), where the tables for that widest column are; -1 if they are not made yet
+    lacked : (F, n), how many columns were computed without such tables
+    """
+
+    var_smoothing: float
+    sizes: Int64Array
+    row_starts: Int64Array
+    n_classes: Int64Array
+    rows: FloatArray
+    theta: FloatArray
+    class_variance: FloatArray
+    variance: FloatArray
+    class_count: FloatArray
+    prior: FloatArray
+    log_prior: FloatArray
+    mean_error: FloatArray
+    order: Int64Array
+    alike: Int64Array
+    slack: float
+    slack_alone: float
+    capacity: int
+    slot: Int64Array = field(init=False)
+    lacked: Int64Array = field(init=False)
+    used: int = field(init=False, default=0)
+    store: FloatArray = field(init=False)
+    magnitude: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.slot = np.full(self.variance.shape, -1, dtype=np.int64)
+        self.lacked = np.zeros(self.variance.shape, dtype=np.int64)
+        self.store = np.empty((3, 0, *self.theta.shape[1:]))
+        self.magnitude = np.empty((0, self.most_classes))
+
+    @classmethod
+    def of(
+        cls,
+        data: FoldedData,
+        scaler: TransformerMixin | None,
+        model: GaussianNB,
+        classes: FoldClasses,
+        max_bytes: int,
+    ) -> GaussianTables:
+        """Compute the moments of all folds; the tables take at most a quarter of ``max_bytes``."""
+        F, n = data.n_folds, data.n_features
+        C = max(len(known) for known in classes.classes)
+        theta, variances, mean_error = np.zeros((3, F, n, C))
+        variance, counts = np.empty((F, n)), np.zeros((F, C))
+        blocks = []
+        with np.errstate(all="ignore"):
+            for f, fold in enumerate(data.folds):
+                train, test = scaled_rows(data.X, fold, scaler)
+                blocks.append(test.T.ravel())
+                variance[f] = train.var(axis=0)
+                target = data.y[fold.train]
+                for c, label in enumerate(classes.classes[f]):
+                    rows = train[target == label]
+                    theta[f, :, c], variances[f, :, c] = rows.mean(axis=0), rows.var(axis=0)
+                    counts[f, c] = len(rows)
+                    mean_error[f, :, c] = 4 * (len(rows) + 4) * EPS * np.abs(rows).max(axis=0)
+            prior = counts / counts.sum(axis=1, keepdims=True) if model.priors is None else np.zeros((F, C))
+            if model.priors is not None:
+                prior[:] = np.asarray(model.priors, dtype=np.float64)
+            log_prior = np.log(prior)
+        order = np.argsort(-variance, axis=1, kind="stable")
+        slot_bytes = 3 * C * n * 8
+        slack, slack_alone = slacks(len(data.X))
+        return cls(
+            var_smoothing=float(model.var_smoothing),
+            sizes=classes.sizes.astype(np.int64),
+            row_starts=np.concatenate([[0], np.cumsum(classes.sizes * n)[:-1]]).astype(np.int64),
+            n_classes=np.array([len(known) for known in classes.classes], dtype=np.int64),
+            rows=np.concatenate(blocks),
+            theta=theta,
+            class_variance=variances,
+            variance=variance,
+            class_count=counts,
+            prior=prior,
+            log_prior=log_prior,
+            mean_error=mean_error,
+            order=order,
+            alike=_alike(variance, order),
+            slack=slack,
+            slack_alone=slack_alone,
+            capacity=max(F, max_bytes // 4 // slot_bytes),
+        )
+
+    @property
+    def most_classes(self) -> int:
+        return int(self.theta.shape[2])
+
+    def batches(self, masks: Masks) -> Iterator[tuple[int, int]]:
+        """Yield slices of the masks, each with no more smoothings than there is room for."""
+        length = max(1, self.capacity // len(self.sizes))
+        for start in range(0, len(masks), length):
+            yield start, min(start + length, len(masks))
+
+    def slots_of(self, widest: Int64Array) -> Int64Array:
+        """Return where the tables for the widest columns (P, F) are, (P, F); those that are missing are made."""
+        folds = np.arange(len(self.sizes))
+        slots = self.slot[folds, widest]
+        if (slots < 0).any():
+            wanted = np.unique((folds * self.slot.shape[1] + widest)[slots < 0])
+            if self.used + len(wanted) > self.capacity:
+                self.slot[:] = -1
+                self.used = 0
+                wanted = np.unique(folds * self.slot.shape[1] + widest)
+            self._fill_all(wanted)
+            slots = self.slot[folds, widest]
+        return np.asarray(slots)
+
+    def slots_worth_it(self, widest: Int64Array, sizes: Int64Array) -> Int64Array:
+        """Return the same for masks of these sizes (P,), but make tables only if they would have paid off by now.
+
+        That is the case once as many columns were computed without them as they have; until then the slot is -1.
+        """
+        folds = np.arange(len(self.sizes))
+        slots = self.slot[folds, widest]
+        lacking = slots < 0
+        if lacking.any():
+            flat = (folds * self.slot.shape[1] + widest)[lacking]
+            np.add.at(self.lacked.reshape(-1), flat, np.broadcast_to(sizes[:, None], slots.shape)[lacking])
+            worth = np.unique(flat[self.lacked.reshape(-1)[flat] >= self.slot.shape[1]])
+            if self.used + len(worth) > self.capacity:  # no room: start again, and see which tables are needed now
+                self.slot[:], self.lacked[:], self.used = -1, 0, 0
+            else:
+                self._fill_all(worth)
+            slots = self.slot[folds, widest]
+        return np.asarray(slots)
+
+    def gaussians(self) -> Gaussians:
+        """Return the current tables, for a kernel."""
+        return Gaussians(
+            self.rows,
+            self.row_starts,
+            self.sizes,
+            self.n_classes,
+            self.theta,
+            self.class_variance,
+            self.variance,
+            self.mean_error,
+            self.log_prior,
+            self.store[0],
+            self.store[1],
+            self.store[2],
+            self.magnitude,
+            self.slack,
+            self.slack_alone,
+            self.var_smoothing,
+        )
+
+    def joint_log_likelihood(self, columns: IntArray, fold: int) -> FloatArray:
+        """Return what `GaussianNB` computes for each class and test row, (C, rows): the same sums in the same order."""
+        C, rows = self.n_classes[fold], self.test_rows(columns, fold)
+        theta = np.ascontiguousarray(self.theta[fold, columns, :C].T)
+        v = np.ascontiguousarray(self.class_variance[fold, columns, :C].T)
+        v += self.var_smoothing * self.variance[fold, columns].max()
+        constant = -0.5 * np.log(2.0 * np.pi * v).sum(axis=1)
+        squares = ((rows - theta[:, None]) ** 2 / v[:, None]).sum(axis=2)
+        return np.asarray(self.log_prior[fold, :C, None] + (constant[:, None] - 0.5 * squares))
+
+    def is_reliable(self, columns: IntArray, fold: int) -> bool:
+        """Return whether the fold's scaled columns are known to the last bit, and scikit-learn accepts their values."""
+        known = not np.isnan(self.variance[fold, columns]).any()
+        return known and bool(np.isfinite(self.test_columns(fold)[columns]).all())
+
+    def test_rows(self, columns: IntArray, fold: int) -> FloatArray:
+        """Return the fold's test rows on these columns, as the model gets them."""
+        return np.ascontiguousarray(self.test_columns(fold)[columns].T)
+
+    def test_columns(self, fold: int) -> FloatArray:
+        """Return the fold's test rows, column by column, (n, rows)."""
+        start, size = self.row_starts[fold], self.sizes[fold]
+        return self.rows[start : start + size * self.variance.shape[1]].reshape(-1, size)
+
+    def widest_and_slots(self, masks: Masks) -> tuple[Int64Array, Int64Array, bool]:
+        """Return the column that sets the smoothing, or represents it, and its slot, each (P, F).
+
+        Also returned is whether all of these columns have tables.
+        """
+        widest, slots = np.empty((2, len(masks), len(self.sizes)), dtype=np.int64)
+        known = gaussian_kernels().widest_columns(masks, self.order, self.alike, self.slot, widest, slots)
+        return widest, slots, bool(known)
+
+    def _fill_all(self, wanted: Int64Array) -> None:
+        """Make the tables for these widest columns, each given as fold * n + column."""
+        self._make_room(self.used + len(wanted))
+        for fold, column in zip(*np.divmod(wanted, self.slot.shape[1]), strict=True):
+            self._fill(int(fold), int(column))
+
+    def _make_room(self, wanted: int) -> None:
+        have = self.store.shape[1]
+        if wanted > have:
+            grown = np.empty((3, min(self.capacity, max(wanted, 2 * have)), *self.theta.shape[1:]))
+            grown[:, :have] = self.store
+            self.magnitude = np.concatenate([self.magnitude, np.empty((grown.shape[1] - have, self.most_classes))])
+            self.store = grown
+
+    def _fill(self, fold: int, column: int) -> None:
+        v = self.class_variance[fold] + self.var_smoothing * self.variance[fold, column]
+        self.store[:, self.used], self.magnitude[self.used] = tables_for(v, self.mean_error[fold])
+        self.slot[fold, column] = self.used
+        self.used += 1
+
+
+def tables_for(v: FloatArray, mean_error: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return constants, half precisions and swings for smoothed variances (k, C), and the magnitude (C,)."""
+    with np.errstate(all="ignore"):  # columns with a variance of zero are left to scikit-learn
+        constant = -0.5 * np.log(2.0 * np.pi * v)
+        constant[~(v > TOO_SMALL)] = np.nan
+        magnitude = np.where(np.isfinite(constant), np.abs(constant), 0.0).sum(axis=0)
+        return np.stack([constant, 0.5 / v, swing_of(mean_error, v)]), np.asarray(magnitude)
+
+
+def _alike(variance: FloatArray, order: Int64Array) -> Int64Array:
+    """Return, for each fold and column, the first column by variance that has the same variance up to rounding."""
+    alike = np.empty(variance.shape, dtype=np.int64)
+    for f, row in enumerate(variance):
+        stands = -1
+        for column in order[f]:
+            if stands < 0 or not row[column] >= row[stands] * (1 - SAME_SMOOTHING):
+                stands = int(column)
+            alike[f, column] = stands
+    return alike
+
+
+def gaussian_kernels() -> ModuleType:
+    """Return the compiled kernels, or the same functions in NumPy without numba."""
+    return kernels_of("subswarm.engines.naive_bayes.")

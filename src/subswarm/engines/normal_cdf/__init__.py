@@ -1,0 +1,1 @@
+"""Naive Bayes with normal cumulative probabilities, as in the paper."""

@@ -1,0 +1,96 @@
+"""The reference engine: scikit-learn's own cross-validation, one subset at a time."""
+
+from __future__ import annotations
+
+import warnings
+from typing import ClassVar
+
+import numpy as np
+from sklearn.model_selection import cross_val_score
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.parallel import Parallel, delayed
+
+from subswarm._types import Estimator, FloatArray, Mask, Masks
+from subswarm.engines.data import FoldedData
+from subswarm.errors import ScoringError, SettingError
+
+__all__ = ["EstimatorEngine", "fold_scores"]
+
+
+class EstimatorEngine:
+    """Scores any estimator with any scorer: `cross_val_score` on the selected columns, masks in parallel by joblib."""
+
+    name: ClassVar[str] = "estimator"
+
+    def __init__(
+        self, estimator: Estimator, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int = 0
+    ) -> None:
+        self._estimator = estimator
+        self._data = data
+        self._n_jobs = n_jobs
+        self._error: Exception | None = None
+
+    @classmethod
+    def is_usable_for(cls, estimator: Estimator, data: FoldedData) -> bool:
+        """Return True: scikit-learn scores everything."""
+        return True
+
+    @property
+    def error(self) -> Exception | None:
+        """The first exception that the estimator raised, or None."""
+        return self._error
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """Nothing is counted here."""
+        return {}
+
+    def fold_losses(self, masks: Masks) -> FloatArray:
+        """Return losses of shape (P, n_folds); a row of NaN where the estimator failed."""
+        outcomes = Parallel(n_jobs=self._n_jobs)(
+            delayed(_try_scores)(self._estimator, self._data, mask) for mask in masks
+        )
+        losses = np.full((len(masks), self._data.n_folds), np.nan)
+        for row, outcome in enumerate(outcomes):
+            if isinstance(outcome, Exception):
+                self._error = self._error or outcome
+            else:
+                losses[row] = self._data.scoring.loss(outcome)
+        return losses
+
+
+def fold_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArray:
+    """Score one subset in each fold with scikit-learn itself; errors of the estimator are raised."""
+    try:
+        scores = cross_val_score(
+            estimator,
+            data.X[:, mask],
+            data.y,
+            cv=[(fold.train, fold.test) for fold in data.folds],
+            scoring=data.scoring.scorer,
+            params=dict(data.params) or None,
+            error_score="raise",
+        )
+    except InvalidParameterError as error:  # scikit-learn names the function that it passed through instead
+        raise SettingError(
+            f"scikit-learn refuses {str(error).replace('of cross_val_score', 'of the estimator')}"
+        ) from error
+    try:
+        return np.asarray(scores, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ScoringError(f"scoring {data.scoring.name!r} gave scores that are not numbers: {error}.") from error
+
+
+def _try_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArray | Exception:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a warning for each of thousands of fits helps nobody
+        try:
+            scores = fold_scores(estimator, data, mask)
+        except Exception as error:
+            return error
+    if np.isfinite(scores).all():
+        return scores
+    return ScoringError(
+        f"scoring {data.scoring.name!r} gave scores that are not finite, {scores}; a search needs a finite score in "
+        "every fold."
+    )

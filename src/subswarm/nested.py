@@ -1,0 +1,335 @@
+"""Nested cross-validation of a selector: the search is repeated inside an outer cross-validation."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
+from sklearn import get_config
+from sklearn.base import clone, is_regressor
+from sklearn.model_selection import cross_validate
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.parallel import Parallel, delayed
+
+from subswarm._checks import check_int, check_jobs, shown
+from subswarm._display import format_duration
+from subswarm._types import Estimator, FloatArray, Mask, Masks, Scorer, Splits
+from subswarm.engines.data import Fold
+from subswarm.errors import SettingError
+from subswarm.objective.objective import check_estimator, check_metadata
+from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
+from subswarm.objective.scoring import resolve_scoring
+from subswarm.objective.validation import allows_nan, check_groups, check_table, check_target
+
+__all__ = [
+    "HeldOut",
+    "check_no_routing",
+    "describe_cost",
+    "held_out",
+    "plan_outer_folds",
+    "run_outer_folds",
+    "score_left_out",
+]
+
+_QUIET = {"held_out": None, "n_jobs": 1, "verbose": 0, "checkpoint": None, "record": False, "callbacks": ()}
+"""Settings of the searches inside the outer folds."""
+
+
+class Selector(Estimator, Protocol):
+    """What nested cross-validation uses of a `SwarmSelector`."""
+
+    estimator: Estimator
+    cv: Splits | None
+    scoring: str | Scorer | None
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Nested scores of a selector: one score for each of K outer folds, on rows that its search did not use.
+
+    Attributes
+    ----------
+    scores : float array of shape (K,)
+        Score of the model with the columns selected on the other folds.
+    baseline_scores : float array of shape (K,)
+        Score of the model with all columns on the same rows; NaN if the model fails on them.
+    inner_scores : float array of shape (K,)
+        Score that each search reported for its own selection.
+    supports : bool array of shape (K, n)
+        Columns selected in each fold.
+    seconds : float
+        Time that the searches took.
+    """
+
+    scores: FloatArray
+    baseline_scores: FloatArray
+    inner_scores: FloatArray
+    supports: Masks
+    seconds: float
+
+    @property
+    def score(self) -> float:
+        """Mean of ``scores``."""
+        return float(self.scores.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of ``score`` over the folds. The folds share training rows, so it is approximate."""
+        if len(self.scores) == 1:
+            return float("nan")
+        return float(self.scores.std(ddof=1) / np.sqrt(len(self.scores)))
+
+    @property
+    def baseline_score(self) -> float:
+        """Mean of ``baseline_scores``."""
+        return float(self.baseline_scores.mean())
+
+    def sentence(self) -> str:
+        """Describe the scores in one sentence."""
+        sizes = self.supports.sum(axis=1).mean()
+        spread = "" if len(self.scores) == 1 else f" ± {self.standard_error:.4f}"
+        searches = "1 search" if len(self.scores) == 1 else f"{len(self.scores)} searches"
+        return (
+            f"{self.score:.4f}{spread} with {sizes:.1f} features on rows that {searches} did not use; "
+            f"{self.baseline_score:.4f} with all features"
+        )
+
+
+def held_out(
+    selector: Selector,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    folds: Splits = 5,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    groups: ArrayLike | None = None,
+    params: Mapping[str, object] | None = None,
+) -> HeldOut:
+    """Score a selector by nested cross-validation.
+
+    The whole search is repeated on the training rows of each of K outer folds, and the model with the selected columns
+    is scored on the test rows of that fold. This takes K searches, each on a share (K - 1) / K of the rows.
+    ``SwarmSelector(held_out=K)`` does the same in ``fit``.
+
+    Parameters
+    ----------
+    selector : SwarmSelector
+        Fitted or not; it stays as it is.
+    X, y : table of shape (N, n) and target of shape (N,)
+    folds : int, splitter or list of splits, default=5
+        The outer folds. A number of folds follows the selector's ``cv``:
+
+        - ``TimeSeriesSplit``: each training row comes before each test row, with the same ``gap`` and ``test_size``.
+        - A group splitter, or ``groups``: an outer fold consists of whole groups.
+        - ``PredefinedSplit``: an outer fold consists of one or more whole predefined folds.
+        - ``KFold`` and ``StratifiedKFold`` without shuffling: outer folds without shuffling.
+        - A number, None, or a splitter that shuffles rows: shuffled, stratified for a classifier.
+
+        If ``cv`` is a list of splits or a splitter of any other class, pass an outer splitter.
+    n_jobs : int or None
+        Number of searches that run at the same time.
+    random_state : int, default=0
+        Seed of the outer folds, if they are shuffled.
+    groups : array of shape (N,), optional
+        Passed to the splitters. Outer folds that follow ``cv`` keep the rows of a group together.
+    params : dict, optional
+        Metadata for the estimator's ``fit``, such as ``sample_weight``.
+
+    Returns
+    -------
+    HeldOut
+
+    See Also
+    --------
+    subswarm.stability : How much the selections of several searches agree.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from subswarm import SwarmSelector, held_out
+    >>> X, y = load_wine(return_X_y=True)
+    >>> nested = held_out(SwarmSelector(GaussianNB(), cv=3, max_evaluations=60, random_state=0), X, y, folds=3)
+    >>> nested.scores.shape, nested.supports.shape
+    ((3,), (3, 13))
+    """
+    _check_selector(selector)
+    check_outer("folds", folds)
+    check_jobs("n_jobs", n_jobs)
+    check_int("random_state", random_state, low=0, high=2**32 - 1)
+    check_metadata(params)
+    params = dict(params or {})
+    check_no_routing(params if groups is None else {**params, "groups": groups})
+    outer = plan_outer_folds(selector, X, y, folds=folds, random_state=random_state, groups=groups, setting="folds")
+    return run_outer_folds(selector, X, y, outer, n_jobs=n_jobs, groups=groups, params=params)
+
+
+def plan_outer_folds(
+    selector: Selector,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    folds: Splits,
+    random_state: int = 0,
+    groups: ArrayLike | None = None,
+    setting: str = "held_out",
+) -> tuple[NestedFold, ...]:
+    """Return the outer folds that `held_out` uses; raise an error if a search cannot run on one of them."""
+    estimator = selector.estimator
+    check_estimator(estimator)
+    table = check_table(X, allow_nan=allows_nan(estimator))
+    multi_output = get_tags(estimator).target_tags.multi_output
+    target = check_target(y, len(table), numeric=is_regressor(estimator), multi_output=multi_output)
+    check_groups(groups, len(table))
+    return nested_folds(
+        selector.cv,
+        folds,
+        table,
+        target,
+        estimator=estimator,
+        groups=groups,
+        random_state=random_state,
+        least_test_rows=resolve_scoring(estimator, selector.scoring).least_rows,
+        setting=setting,
+    )
+
+
+def run_outer_folds(
+    selector: Selector,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    outer: Sequence[NestedFold],
+    *,
+    n_jobs: int | None = None,
+    groups: ArrayLike | None = None,
+    params: Mapping[str, object] | None = None,
+) -> HeldOut:
+    """Search and score on each of the planned outer folds, ``n_jobs`` at a time."""
+    params = dict(params or {})
+    started = time.perf_counter()
+    quiet = clone(selector).set_params(**_QUIET)
+    for_search = params if groups is None else {**params, "groups": groups}
+    for_both = {
+        **{f"select__{name}": value for name, value in for_search.items()},
+        **{f"model__{name}": value for name, value in params.items()},
+    }
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(_search_and_score)(
+            Pipeline([("select", clone(quiet).set_params(cv=each.cv)), ("model", clone(selector.estimator))]),
+            X,
+            y,
+            each.outer,
+            selector.scoring,
+            for_both,
+        )
+        for each in outer
+    )
+    return HeldOut(
+        scores=np.array([score for score, _, _ in found], dtype=np.float64),
+        baseline_scores=_score_all_columns(selector, X, y, params, outer, n_jobs),
+        inner_scores=np.array([score for _, score, _ in found]),
+        supports=np.array([support for _, _, support in found]),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def check_no_routing(metadata: Mapping[str, object]) -> None:
+    """Raise SettingError, before any search, for metadata that would have to be routed to the searches."""
+    if metadata and get_config().get("enable_metadata_routing", False):
+        raise SettingError(
+            f"nested cross-validation cannot route {', '.join(metadata)} while enable_metadata_routing is set; use "
+            "scikit-learn's cross_validate on a pipeline of the selector and the model instead."
+        )
+
+
+def describe_cost(folds: int, n_jobs: int | None, seconds: float) -> str:
+    """Say what nested cross-validation will cost, given that one search took ``seconds``."""
+    workers = min(folds, int(effective_n_jobs(n_jobs)))
+    expected = seconds * (folds - 1) / folds * -(-folds // workers)
+    return f"nested cross-validation: {folds} more searches, {workers} at a time, about {format_duration(expected)}"
+
+
+def _check_selector(selector: object) -> None:
+    """Raise SettingError for anything that does not have the settings of a `SwarmSelector`."""
+    expected = {"estimator", "cv", "scoring", *_QUIET}
+    if not isinstance(selector, type) and hasattr(selector, "get_params"):
+        try:
+            if expected <= set(selector.get_params(deep=False)):
+                return
+        except Exception:  # an object with a get_params of its own
+            pass
+    raise SettingError(f"selector must be a SwarmSelector; got {shown(selector)}.")
+
+
+def _search_and_score(
+    pipeline: Pipeline,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    fold: Fold,
+    scoring: str | Scorer | None,
+    params: Mapping[str, object],
+) -> tuple[float, float, Mask]:
+    """Return the score on an outer fold's test rows, the score that the search reported, and the columns selected."""
+    score, fitted = score_left_out(pipeline, X, y, fold, scoring=scoring, params=params)
+    return score, fitted[0].best_score_, fitted[0].support_
+
+
+def score_left_out(
+    pipeline: Pipeline,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    fold: Fold,
+    *,
+    scoring: str | Scorer | None = None,
+    params: Mapping[str, object] | None = None,
+) -> tuple[float, Pipeline]:
+    """Fit a pipeline of selection and model on the training rows of a fold, and score it on the test rows.
+
+    Returns the score and the fitted pipeline.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")  # already given for all rows
+        found = cross_validate(
+            pipeline,
+            X,
+            y,
+            cv=[(fold.train, fold.test)],
+            scoring=scoring,
+            params=dict(params or {}) or None,
+            error_score="raise",
+            return_estimator=True,
+        )
+    return float(found["test_score"][0]), found["estimator"][0]
+
+
+def _score_all_columns(
+    selector: Selector,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    params: Mapping[str, object],
+    outer: Sequence[NestedFold],
+    n_jobs: int | None,
+) -> FloatArray:
+    """Return the scores of the model with all columns, or NaN for each fold if it fails."""
+    try:
+        found = cross_validate(
+            clone(selector.estimator),
+            X,
+            y,
+            cv=[(each.outer.train, each.outer.test) for each in outer],
+            scoring=selector.scoring,
+            params=dict(params) or None,
+            n_jobs=n_jobs,
+            error_score="raise",
+        )
+    except Exception:  # an estimator may raise anything on all columns; the nested scores are still valid
+        return np.full(len(outer), np.nan)
+    return np.asarray(found["test_score"], dtype=np.float64)

@@ -1,0 +1,1 @@
+"""The objective: maps masks to losses."""

@@ -1,0 +1,422 @@
+"""The objective of a search: maps masks to their cross-validated losses, and remembers them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.utils import get_tags
+
+from subswarm._checks import as_masks, check_int, check_jobs, shown
+from subswarm._fingerprint import digest
+from subswarm._types import Estimator, FloatArray, IntArray, Limits, Mask, Masks, Scorer, Splits
+from subswarm.engines.base import DEFAULT_MAX_BYTES, Engine, engine_for
+from subswarm.engines.data import FoldedData, Scoring
+from subswarm.engines.reference import fold_scores
+from subswarm.errors import DataError, SettingError, SubswarmWarning
+from subswarm.objective.constraints import Space
+from subswarm.objective.filters import ranking_scores
+from subswarm.objective.folds import fixed_folds, partitions_in
+from subswarm.objective.scoring import resolve_scoring
+from subswarm.objective.validation import allows_nan, check_groups, check_table, check_target
+
+__all__ = ["ColumnsView", "Engines", "Objective", "check_estimator", "make_objective"]
+
+
+class Objective:
+    """Maps masks to mean losses over the folds: always finite, and computed once for each subset.
+
+    The cross-validation may be repeated. A subset can be scored on all repeats or on one of them; each repeat scored is
+    one evaluation.
+
+    Created by `make_objective`.
+
+    Attributes
+    ----------
+    n_features : number of columns
+    n_partitions : number of repeats of the cross-validation
+    asked : evaluations requested so far, including those of remembered subsets: repeats scored, summed over the masks
+    computed : evaluations computed so far, each mask once on each repeat
+    engine : the name of the engine (of the first repeat)
+    """
+
+    def __init__(self, estimator: Estimator, data: FoldedData, engines: Engines, ranking_seed: int = 0) -> None:
+        self._ranking_seed = ranking_seed
+        self._estimator = estimator
+        self._data = data
+        self._engines = engines
+        self._memos: list[dict[bytes, FloatArray]] = [{} for _ in range(data.n_partitions)]
+        self._warned = False
+        self.asked = 0
+        self.failed = 0
+
+    def __call__(self, masks: ArrayLike, partitions: ArrayLike | None = None) -> FloatArray:
+        """Return the loss of each mask, shape (P,), on all repeats or on the one given in ``partitions`` (P,)."""
+        losses = self.fold_losses(masks, partitions)
+        return np.asarray(np.add.reduce(losses, axis=1) / losses.shape[1])
+
+    def fold_losses(self, masks: ArrayLike, partitions: ArrayLike | None = None) -> FloatArray:
+        """Return the loss of each mask in each fold, shape (P, n_folds), or in the folds of the repeat given for it."""
+        masks = as_masks(masks, self.n_features)
+        keys = [row.tobytes() for row in np.packbits(masks, axis=1)]
+        if partitions is None:
+            losses = [self._on_partition(number, keys, masks) for number in range(self.n_partitions)]
+            self.asked += len(masks) * self.n_partitions
+            return losses[0] if len(losses) == 1 else np.concatenate(losses, axis=1)
+        chosen = self._chosen(partitions, len(masks))
+        found = np.empty((len(masks), self._data.folds_each))
+        for number in np.unique(chosen):
+            rows = np.flatnonzero(chosen == number)
+            found[rows] = self._on_partition(int(number), [keys[row] for row in rows], masks[rows])
+        self.asked += len(masks)
+        return found
+
+    def losses_of(self, mask: ArrayLike) -> FloatArray:
+        """Return the loss of one subset in each fold, shape (n_folds,), without counting it as asked."""
+        asked = self.asked
+        losses = self.fold_losses(_one_mask(mask, self.n_features))[0]
+        self.asked = asked
+        return np.array(losses)
+
+    def fresh(self) -> Objective:
+        """Return the same objective without remembered losses and counts; it shares the engines and their tables."""
+        return Objective(self._estimator, self._data, self._engines, self._ranking_seed)
+
+    def fold_scores(self, mask: ArrayLike) -> FloatArray:
+        """Return the score (not the loss) of one subset in each fold, from scikit-learn's ``cross_val_score``."""
+        chosen = _one_mask(mask, self.n_features)
+        if not chosen.any():
+            raise DataError("mask selects no feature; a score needs at least one.")
+        return fold_scores(self._estimator, self._data, chosen)
+
+    @property
+    def data(self) -> FoldedData:
+        """The checked table and target, the folds and the scorer."""
+        return self._data
+
+    @property
+    def n_features(self) -> int:
+        return self._data.n_features
+
+    @property
+    def n_partitions(self) -> int:
+        return self._data.n_partitions
+
+    @property
+    def computed(self) -> int:
+        return sum(map(len, self._memos))
+
+    @property
+    def engine(self) -> str:
+        return self._engines[0].name
+
+    @property
+    def engine_facts(self) -> dict[str, int]:
+        """What the first repeat's engine counts, for benchmarks."""
+        return self._engines[0].facts
+
+    @property
+    def scoring(self) -> Scoring:
+        """The scorer, and how its score becomes a loss."""
+        return self._data.scoring
+
+    @property
+    def folds(self) -> list[tuple[IntArray, IntArray]]:
+        """The fixed folds as (train rows, test rows), as scikit-learn's ``cv`` accepts them, repeat by repeat."""
+        return [(fold.train.copy(), fold.test.copy()) for fold in self._data.folds]
+
+    @property
+    def limits(self) -> Limits:
+        """The limits on subsets: none."""
+        return Limits()
+
+    def ranking(self, name: str) -> FloatArray:
+        """Return the scores of all columns in the ranking of this name, such as "mrmr", computed on the whole table."""
+        return ranking_scores(
+            name,
+            self._data.X,
+            self._data.y,
+            classification=is_classifier(self._estimator),
+            random_state=self._ranking_seed,
+        )
+
+    def fingerprint(self) -> str:
+        """Return a digest that is equal only for objectives that score every subset in the same way."""
+        return digest(self.fingerprint_parts())
+
+    def fingerprint_parts(self) -> dict[str, str]:
+        """Return the digests of table, target, folds, metadata, scoring and estimator, by name."""
+        return self._data.fingerprint_parts() | {"estimator": digest(self._estimator)}
+
+    def _chosen(self, partitions: ArrayLike, count: int) -> IntArray:
+        try:
+            chosen = np.asarray(partitions)
+        except (TypeError, ValueError):  # rows of different lengths, or an object that is not an array
+            chosen = np.asarray(None)
+        if chosen.shape != (count,) or chosen.dtype.kind not in "iu":
+            raise DataError(
+                f"partitions must be whole numbers, one for each of the {count} masks; got {shown(partitions)}."
+            )
+        if count and not 0 <= chosen.min() <= chosen.max() < self.n_partitions:
+            raise DataError(
+                f"partitions must be from 0 to {self.n_partitions - 1}; got {chosen.min()} to {chosen.max()}."
+            )
+        return chosen.astype(np.intp)
+
+    def _on_partition(self, number: int, keys: list[bytes], masks: Masks) -> FloatArray:
+        """Return the loss of each mask in each fold of one repeat."""
+        memo = self._memos[number]
+        fresh = {key: row for row, key in enumerate(keys) if key not in memo}
+        if len(fresh) == len(keys):
+            losses = self._computed_losses(number, masks)
+            memo.update(zip(keys, losses, strict=True))
+            return losses.copy()
+        if fresh:
+            memo.update(zip(fresh, self._computed_losses(number, masks[list(fresh.values())]), strict=True))
+        return np.array([memo[key] for key in keys]).reshape(len(masks), self._data.folds_each)
+
+    def _computed_losses(self, number: int, masks: Masks) -> FloatArray:
+        engine = self._engines[number]
+        filled = masks.any(axis=1)
+        if filled.all():
+            losses = engine.fold_losses(masks)
+        else:
+            losses = np.full((len(masks), self._data.folds_each), np.nan)
+            if filled.any():
+                losses[filled] = engine.fold_losses(masks[filled])
+        finite = np.isfinite(losses)
+        if not finite.all():
+            bad = ~finite.all(axis=1)
+            self._note_failures(int((bad & filled).sum()), computed=self.computed + len(masks), error=engine.error)
+            losses[bad] = self._data.scoring.worst
+        return losses
+
+    def _note_failures(self, failed: int, computed: int, error: Exception | None) -> None:
+        total = self.failed + failed
+        several = total > self.n_partitions  # so more than one subset failed
+        if error is not None and several and total == computed:
+            raise error  # nothing of this batch is remembered, so its failures are not counted either
+        self.failed = total
+        if not self._warned:
+            self._warned = True
+            reason = f"failed with {type(error).__name__}: {error}" if failed and error else "was empty"
+            warnings.warn(
+                f"a subset {reason}; it, and any later one like it, scores the worst loss "
+                f"({self._data.scoring.worst:g}) and the search continues.",
+                SubswarmWarning,
+                stacklevel=5,
+            )
+
+
+def make_objective(
+    estimator: Estimator,
+    X: object,
+    y: object,
+    *,
+    cv: Splits | None = None,
+    repeats: int = 1,
+    scoring: str | Scorer | None = None,
+    groups: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    device: str = "cpu",
+    random_state: int | np.random.RandomState | None = 0,
+    engine: str = "auto",
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    params: Mapping[str, object] | None = None,
+) -> Objective:
+    """Return the cross-validated loss of an estimator as a function of masks.
+
+    Parameters
+    ----------
+    estimator : scikit-learn estimator or pipeline, cloned; classifiers and regressors
+    X : table of shape (N, n): NumPy array, pandas or Polars frame, or nested lists
+    y : target of shape (N,)
+    cv : int, splitter, list of splits or None
+        The folds are drawn once. An integer means shuffled folds (stratified for a classifier) from ``random_state``.
+        None means 10 of them, or fewer, with a warning, if there are fewer rows or no class has as many.
+    repeats : int, default=1
+        Repeats of the cross-validation if ``cv`` is an integer: the loss is the mean over the folds of all repeats,
+        as with ``RepeatedStratifiedKFold(n_splits=cv, n_repeats=repeats, random_state=random_state)``, which may also
+        be given as ``cv``. A list of splits is taken as that many repeats, one after the other.
+    scoring : name, callable or None
+        The loss is ``1 - score``, or ``-score`` for names that begin with ``neg_``.
+    groups : array of shape (N,), optional
+        Passed to the splitter.
+    n_jobs : int or None
+        Workers for joblib; the losses do not depend on them.
+    device : "cpu" or "cuda"
+        Where the subsets are scored. "cuda" needs an NVIDIA GPU and the extra ``gpu``; the losses are the same.
+    random_state : int, RandomState instance or None, default=0
+        Draws the folds if ``cv`` is an integer.
+    engine : "auto", "estimator", "fast" or "torch"
+        Which engine scores the subsets; "auto" takes the fastest exact one. "torch" computes with torch, also on the
+        CPU.
+    max_bytes : int
+        Memory that the fast engines of all repeats may use for their tables and blocks.
+    params : dict, optional
+        Metadata for ``fit`` and the scorer, such as ``sample_weight``.
+
+    Returns
+    -------
+    Objective
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_wine(return_X_y=True)
+    >>> objective = make_objective(GaussianNB(), X, y)
+    >>> losses = objective(np.eye(13, dtype=bool))
+    >>> losses.shape, objective.asked, objective.computed
+    ((13,), 13, 13)
+    """
+    check_int("max_bytes", max_bytes, low=1)
+    check_int("repeats", repeats, low=1)
+    repeats = int(repeats)  # a NumPy integer of few bits would overflow
+    check_jobs("n_jobs", n_jobs)
+    if not isinstance(random_state, np.random.RandomState):
+        check_int("random_state", random_state, low=0, high=2**32 - 1, optional=True)
+    check_metadata(params)
+    check_estimator(estimator)
+    tags = get_tags(estimator)
+    table = check_table(X, allow_nan=allows_nan(estimator))
+    target = check_target(y, len(table), numeric=is_regressor(estimator), multi_output=tags.target_tags.multi_output)
+    check_groups(groups, len(table))
+    scorer = resolve_scoring(estimator, scoring)
+    folds = fixed_folds(
+        cv,
+        table,
+        target,
+        estimator=estimator,
+        groups=groups,
+        random_state=random_state,
+        repeats=repeats,
+        least_test_rows=scorer.least_rows,
+    )
+    data = FoldedData(
+        X=table,
+        y=target,
+        folds=folds,
+        scoring=scorer,
+        params=dict(params or {}),
+        n_partitions=partitions_in(cv, len(folds), repeats),
+    )
+    estimator = clone_estimator(estimator)
+    engines = Engines(estimator, data, engine=engine, device=device, n_jobs=n_jobs, max_bytes=int(max_bytes))
+    seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
+    return Objective(estimator, data, engines, ranking_seed=seed)
+
+
+def clone_estimator(estimator: Estimator) -> Estimator:
+    """Return an unfitted copy of the estimator; raise DataError if scikit-learn cannot make one."""
+    try:
+        copy: Estimator = clone(estimator)
+    except (RecursionError, RuntimeError, TypeError) as error:
+        raise DataError(f"estimator cannot be cloned by scikit-learn: {error}") from error
+    return copy
+
+
+def _one_mask(mask: ArrayLike, n_features: int) -> Mask:
+    masks = as_masks(mask, n_features)
+    if len(masks) != 1:
+        raise DataError(f"expected one mask of shape ({n_features},); got {len(masks)} masks.")
+    return np.asarray(masks[0])
+
+
+def check_estimator(estimator: object) -> None:
+    """Raise DataError unless the estimator is an object with a fit method and scikit-learn's tags."""
+    if not hasattr(estimator, "fit") or isinstance(estimator, type):
+        raise DataError(
+            f"estimator must be a scikit-learn estimator object with a fit method; got {shown(estimator)}. "
+            "Pass an instance, such as GaussianNB()."
+        )
+    try:
+        get_tags(estimator), allows_nan(estimator)  # type: ignore[arg-type]
+    except Exception as error:  # a class without tags, or settings that tags cannot be computed from
+        raise DataError(
+            f"scikit-learn cannot read the tags of {shown(estimator)}: {str(error).rstrip('.')}. An estimator must "
+            "derive from sklearn.base.BaseEstimator, and its settings must be valid."
+        ) from error
+
+
+def check_metadata(params: object) -> None:
+    """Raise SettingError unless the metadata are a dict of names and values, or None."""
+    if params is not None and not (isinstance(params, Mapping) and all(isinstance(name, str) for name in params)):
+        raise SettingError(
+            f"params must be a dict of metadata by name, such as sample_weight, or None; got {shown(params)}."
+        )
+
+
+class Engines:
+    """The engines of all repeats; the first is created at once, so that settings that cannot work fail at once.
+
+    Parameters
+    ----------
+    estimator, data : what is scored, and on which folds
+    engine, device, n_jobs, max_bytes : as for `engine_for`; the repeats share ``max_bytes``
+    """
+
+    def __init__(
+        self, estimator: Estimator, data: FoldedData, *, engine: str, device: str, n_jobs: int | None, max_bytes: int
+    ) -> None:
+        self._estimator = estimator
+        self._data = data
+        self._engine_for = partial(
+            engine_for,
+            engine=engine,
+            device=device,
+            n_jobs=n_jobs,
+            max_bytes=max(1, max_bytes // data.n_partitions),
+        )
+        self._made: dict[int, Engine] = {0: self._engine_for(estimator, data.partition(0))}
+
+    def __getitem__(self, partition: int) -> Engine:
+        if partition not in self._made:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SubswarmWarning)  # the first engine has warned already
+                self._made[partition] = self._engine_for(self._estimator, self._data.partition(partition))
+        return self._made[partition]
+
+
+class ColumnsView:
+    """An objective for masks over the features of a space instead of columns."""
+
+    def __init__(self, objective: Objective, space: Space) -> None:
+        self._objective = objective
+        self._space = space
+        self.n_features = space.n_features
+        self.n_partitions = objective.n_partitions
+
+    def __call__(self, masks: Masks, partitions: IntArray | None = None) -> FloatArray:
+        return self._objective(self._space.columns(masks), partitions)
+
+    def losses_of(self, mask: Mask) -> FloatArray:
+        return self._objective.losses_of(self._space.columns(mask))
+
+    @property
+    def limits(self) -> Limits:
+        """The limits on subsets that the space sets."""
+        return self._space.limits
+
+    def ranking(self, name: str) -> FloatArray:
+        """Return the scores of all features in the ranking of this name."""
+        return self._space.feature_scores(self._objective.ranking(name))
+
+    def fingerprint_parts(self) -> dict[str, str]:
+        """Return the digests of the objective's parts, and of which columns belong to which feature of the search."""
+        return self._objective.fingerprint_parts() | {
+            "feature groups or preselected columns": digest(self._space.owner)
+        }
+
+    @property
+    def computed(self) -> int:
+        return self._objective.computed
+
+    @property
+    def engine(self) -> str:
+        return self._objective.engine

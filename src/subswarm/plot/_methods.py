@@ -1,0 +1,54 @@
+"""Plots as methods: ``result.plot`` and ``selector.plot``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from subswarm._search.result import SearchResult
+from subswarm.plot._runs import convergence, timing
+from subswarm.plot._subsets import cardinality_likelihood, selection_frequency, trade_off
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Plots"]
+
+
+class Plots:
+    """The plots of one search. Each method takes ``ax=None`` and returns the axes it drew on.
+
+    Parameters
+    ----------
+    result : SearchResult
+    names : names of the features, if they are known
+    baseline : loss with all features, if it is known
+    """
+
+    def __init__(
+        self, result: SearchResult, *, names: Sequence[str] | None = None, baseline: float | None = None
+    ) -> None:
+        self._result = result
+        self._names = names
+        self._baseline = baseline
+
+    def convergence(self, *, show: str = "fitness", baseline: float | None = None, ax: Axes | None = None) -> Axes:
+        """Plot the best subset against the evaluations; see `subswarm.plot.convergence`."""
+        known = self._baseline if baseline is None else baseline
+        return convergence(self._result, show=show, baseline=known, ax=ax)
+
+    def trade_off(self, *, ax: Axes | None = None) -> Axes:
+        """Plot the loss against the number of features; see `subswarm.plot.trade_off`."""
+        return trade_off(self._result, ax=ax)
+
+    def selection_frequency(self, *, top: int = 20, ax: Axes | None = None) -> Axes:
+        """Plot how often each feature was selected; see `subswarm.plot.selection_frequency`."""
+        return selection_frequency(self._result, names=self._names, top=top, ax=ax)
+
+    def cardinality_likelihood(self, *, ax: Axes | None = None) -> Axes:
+        """Plot how likely the swarm considers each number of features; see `subswarm.plot.cardinality_likelihood`."""
+        return cardinality_likelihood(self._result, ax=ax)
+
+    def timing(self, *, ax: Axes | None = None) -> Axes:
+        """Plot the time in the algorithm and in evaluation; see `subswarm.plot.timing`."""
+        return timing(self._result, ax=ax)

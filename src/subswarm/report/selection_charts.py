@@ -1,0 +1,125 @@
+"""The charts of a selection's page."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from subswarm._search.result import History, SearchResult
+from subswarm._types import FloatArray
+from subswarm.report.page import Chart, Heat, Layer
+from subswarm.report.record import Selection
+
+__all__ = ["score_chart", "size_chart", "trade_off_chart"]
+
+_MOST_CELLS = 120
+
+
+def trade_off_chart(selection: Selection) -> Chart:
+    """Chart the score against the number of features: subsets visited, best of each size, and the selected one."""
+    result, selector = selection.result, selection.selector
+    layers = []
+    if result.recording is not None:
+        pairs, counts = np.unique(
+            np.column_stack([result.recording.cardinality, np.round(result.recording.fitness, 6)]),
+            axis=0,
+            return_counts=True,
+        )
+        layers.append(
+            Layer(
+                "visited",
+                pairs[:, 0].tolist(),
+                selection.scores(pairs[:, 1]),
+                "dots",
+                7,
+                notes=[f"{count} times" if count > 1 else "" for count in counts],
+            )
+        )
+    front = result.front
+    layers += [
+        Layer(
+            "best of each size",
+            front.cardinality.tolist(),
+            selection.scores(front.fitness),
+            notes=[_cut(", ".join(selection.names_in(mask))) for mask in front.masks],
+        ),
+        Layer("selected", [selector.n_features_], [selector.best_score_], "mark", 1),
+    ]
+    return Chart(
+        "Score against number of features",
+        "Each dot is a subset visited, with its score on the repeat of the cross-validation that its island uses. The "
+        "line connects the subsets that the islands agree on, scored on all repeats. The selected subset is the "
+        "largest of them whose score is close to the best."
+        if _islands_agreed(result.history)
+        else "Each dot is a subset visited; the line connects the best subset of each size.",
+        "features",
+        selection.scoring.name,
+        tuple(layers),
+    )
+
+
+def score_chart(selection: Selection) -> Chart:
+    """Chart the best score so far against the evaluations, for each algorithm."""
+    runs = {selection.result.algorithm: selection.result}
+    runs |= {name: other.result_ for name, other in selection.other_algorithms.items()}
+    note = f"{selection.scoring.name} of the best subset so far."
+    if _islands_agreed(selection.result.history):
+        note += (
+            " Each island of the swarm searches on its own repeat of the cross-validation, so until the last step the "
+            "score is that of one repeat. The subset they agree on is scored on all repeats, and its score is lower "
+            "because it is less optimistic."
+        )
+    return Chart(
+        "The best score so far",
+        note,
+        "evaluations",
+        selection.scoring.name,
+        tuple(
+            Layer(name, run.history.evaluations.tolist(), selection.scores(run.history.best_fitness), colour=place)
+            for place, (name, run) in enumerate(runs.items())
+        ),
+    )
+
+
+def size_chart(selection: Selection) -> Chart:
+    """Chart the number of features of the best subset so far, over the likelihoods of the swarm if recorded."""
+    history = selection.result.history
+    heat = _likelihood(selection.result)
+    size = Layer("size of the best so far", history.evaluations.tolist(), history.best_cardinality.tolist(), colour=1)
+    return Chart(
+        "How many features",
+        "Bright: numbers of features that the swarm considers likely. Line: features of the best subset so far."
+        if heat
+        else "Features of the best subset so far.",
+        "evaluations",
+        "features",
+        (size,),
+        heat,
+    )
+
+
+def _islands_agreed(history: History) -> bool:
+    """Return whether the best loss rose, which only happens when islands agree on a subset and score it on all rows."""
+    return bool(len(history.best_fitness)) and bool(history.best_fitness[-1] > history.best_fitness.min())
+
+
+def _likelihood(result: SearchResult) -> Heat | None:
+    if result.recording is None or result.recording.likelihood is None:
+        return None
+    likelihood = _thin_out(_thin_out(result.recording.likelihood, _MOST_CELLS).T, _MOST_CELLS)
+    n = result.recording.likelihood.shape[1]
+    return Heat(
+        box=(0, int(result.recording.evaluations[-1]), 0.5, n + 0.5),
+        rows=np.round(likelihood, 5).tolist(),
+        top=round(float(np.quantile(likelihood, 0.995)), 6) or 1.0,
+    )
+
+
+def _thin_out(rows: FloatArray, most: int) -> FloatArray:
+    """Return at most ``most`` rows: means over stretches of nearly equal length."""
+    if len(rows) <= most:
+        return rows
+    return np.array([part.mean(axis=0) for part in np.array_split(rows, most)])
+
+
+def _cut(text: str, most: int = 160) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

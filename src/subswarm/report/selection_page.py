@@ -1,0 +1,340 @@
+"""The page of one selection: what was selected, how reliable it is, how it compares, how the search went."""
+
+from __future__ import annotations
+
+import math
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from subswarm._display import package_versions
+from subswarm._files import write_whole
+from subswarm._search.result import one_standard_error
+from subswarm._types import FloatArray
+from subswarm.errors import SettingError
+from subswarm.nested import HeldOut
+from subswarm.report.page import (
+    Code,
+    Number,
+    Numbers,
+    Page,
+    Part,
+    Section,
+    Table,
+    Words,
+    columns,
+    number,
+    render,
+    rows,
+    share,
+    text,
+)
+from subswarm.report.record import Selection
+from subswarm.report.selection_charts import score_chart, size_chart, trade_off_chart
+from subswarm.study.analysis.stability import stability
+
+__all__ = ["selection_page", "write_page"]
+
+_MOST_LISTED = 40
+
+
+def write_page(selection: Selection, path: str | PathLike[str]) -> Path:
+    """Write the page to a file and return its path; SettingError if the file cannot be written."""
+    page = selection_page(selection)
+    try:
+        write_whole(path, page.encode())
+    except OSError as error:
+        raise SettingError(f"cannot write the report to {str(path)!r}: {error.strerror}.") from error
+    return Path(path)
+
+
+def selection_page(selection: Selection) -> str:
+    """Return the page as HTML."""
+    selector = selection.selector
+    return render(
+        Page(
+            title=f"{selector.n_features_} of {selector.n_features_in_} features predict {selection.target}",
+            lead=_lead(selection),
+            sections=(
+                Section("found", "What was selected", _selected(selection)),
+                Section("trust", "How reliable is it?", _reliability(selection)),
+                Section("compared", "How it compares", _comparison(selection)),
+                Section("course", "How the search went", _search(selection)),
+                Section("again", "How to reproduce it", _reproduction(selection)),
+            ),
+            footer="Made by subswarm. This page is self-contained and loads nothing from the network.",
+        )
+    )
+
+
+def _lead(selection: Selection) -> str:
+    selector, n = selection.selector, selection.selector.n_features_in_
+    baseline = selector.baseline_score_
+    with_all = f"{baseline:.4f} with all {n}" if math.isfinite(baseline) else f"with all {n} it could not be scored"
+    nested = "" if selection.held_out is None else f" The nested score is {selection.held_out.score:.4f}."
+    return (
+        f"Model {selection.model!r} on {selection.table}: {selection.scoring.name} {selector.best_score_:.4f} in "
+        f"cross-validation with the {_count(selector.n_features_, 'feature')} below; {with_all}.{nested}"
+    )
+
+
+def _selected(selection: Selection) -> tuple[Part, ...]:
+    selector, name = selection.selector, selection.scoring.name
+    numbers = [
+        Number("features selected", f"{selector.n_features_} of {selector.n_features_in_}"),
+        Number(f"{name}, selected", f"{selector.best_score_:.4f}", "in cross-validation; the search used these folds"),
+        Number(f"{name}, all features", _score(selector.baseline_score_), "in cross-validation, same folds"),
+    ]
+    if selection.held_out is not None:
+        numbers.append(
+            Number(f"{name}, nested", f"{selection.held_out.score:.4f}", "on rows that the search did not use")
+        )
+    listed = ", ".join(selection.selected)
+    few = selector.n_features_ <= _MOST_LISTED
+    return (
+        Numbers(tuple(numbers)),
+        Words(f"Selected: {listed}." if few else "The selected features are marked in the table."),
+        _features(selection),
+    )
+
+
+def _features(selection: Selection) -> Table:
+    selector, repeated = selection.selector, selection.repeated_supports
+    result = selection.result
+    shares: list[tuple[str, FloatArray, int]] = []
+    if len(repeated):
+        shares.append((f"selected by {len(repeated)} repeated searches", repeated.mean(axis=0), len(repeated)))
+    if result.recording is not None:
+        shares.append(("in subsets visited", result.recording.chosen / len(result.recording.fitness), 0))
+    shares.append(("in the best subset of each size", result.front.masks.mean(axis=0), 0))
+    order = np.lexsort((np.arange(len(selector.support_)), -shares[0][1], ~selector.support_))
+    cells = [
+        [
+            text(selection.names[index]),
+            text("yes" if selector.support_[index] else "no"),
+            *(share(values[index], f"{round(values[index] * of)} of {of}" if of else None) for _, values, of in shares),
+        ]
+        for index in order
+    ]
+    return Table(
+        "All features",
+        columns("feature", "selected", *((heading, "share") for heading, _, _ in shares)),
+        rows(cells, selector.support_[order].tolist()),
+    )
+
+
+def _reliability(selection: Selection) -> tuple[Part, ...]:
+    """Return what the search itself cannot measure: nested scores, and agreement with other folds and seeds."""
+    nested = selection.held_out
+    if nested is None:
+        parts: list[Part] = [
+            Words(
+                "Not measured: the score on new rows. The search maximised the score above, so it is too high, often "
+                "by a third of the error or more. Set held_out=5 (--held-out 5) to measure it by nested "
+                "cross-validation, which repeats the whole search in each outer fold.",
+                "note",
+            )
+        ]
+    else:
+        parts = [Words(verdict(nested)), _nested_numbers(nested), _nested_folds(nested)]
+    parts.append(_agreement(selection))
+    if selection.other_seeds:
+        parts.append(_seeds(selection))
+    return tuple(parts)
+
+
+def verdict(nested: HeldOut) -> str:
+    """Compare the nested score of the selection with that of all features, in words."""
+    gain = nested.scores - nested.baseline_scores
+    start = f"On rows that the search did not use, the selected features score {nested.score:.4f}"
+    optimism = f" The searches reported {nested.inner_scores.mean():.4f}; expect the nested score on new data."
+    if not np.isfinite(gain).all():
+        return f"{start}.{optimism}"
+    error = float(gain.std(ddof=1) / np.sqrt(len(gain)))
+    if abs(gain.mean()) <= 2 * error or error == gain.mean() == 0:
+        judgement = "no clear difference"
+    else:
+        judgement = "clearly better" if gain.mean() > 0 else "clearly worse: prefer all features"
+    wins = int((gain > 0).sum())
+    return (
+        f"{start}, all features {nested.baseline_score:.4f}: {judgement} (mean difference {gain.mean():+.4f}, standard "
+        f"error {error:.4f}, better in {wins} of {len(gain)} folds).{optimism}"
+    )
+
+
+def _nested_numbers(nested: HeldOut) -> Numbers:
+    mean_size = f"{nested.supports.sum(axis=1).mean():.1f}"
+    return Numbers(
+        (
+            Number("nested score, selected", f"{nested.score:.4f}", f"standard error {nested.standard_error:.4f}"),
+            Number("nested score, all features", _score(nested.baseline_score), "same rows"),
+            Number("reported by the searches", f"{nested.inner_scores.mean():.4f}", "optimistic"),
+            Number("features, mean", mean_size, f"over {len(nested.scores)} searches"),
+        )
+    )
+
+
+def _nested_folds(nested: HeldOut) -> Table:
+    values = zip(
+        nested.scores.tolist(),
+        nested.baseline_scores.tolist(),
+        nested.inner_scores.tolist(),
+        nested.supports.sum(axis=1).tolist(),
+        strict=True,
+    )
+    return Table(
+        "Nested scores by fold",
+        columns(
+            ("fold", "number"),
+            ("selected", "number"),
+            ("all features", "number"),
+            ("reported by the search", "number"),
+            ("features", "number"),
+        ),
+        rows(
+            [number(fold, "d"), number(score), number(baseline), number(inner), number(size, "d")]
+            for fold, (score, baseline, inner, size) in enumerate(values, start=1)
+        ),
+    )
+
+
+def _agreement(selection: Selection) -> Words:
+    repeated = selection.repeated_supports
+    if len(repeated) < 2:
+        return Words(
+            "Not measured: whether other folds and seeds lead to the same features. held_out=5 (--held-out 5) measures "
+            "it, and so does --seeds 5 on the command line.",
+            "soft",
+        )
+    value = stability(repeated).value
+    shown = f"{value:.2f} ({_rate_stability(value)})" if np.isfinite(value) else "not defined"
+    return Words(
+        f"Stability of the selection over {len(repeated)} repeated searches: {shown}. 1 means that all select the same "
+        "features, 0 that they agree no more than by chance (Nogueira, Sechidis and Brown, 2018). The table of all "
+        "features shows how often each one is selected."
+    )
+
+
+def _rate_stability(value: float) -> str:
+    """Rate a stability by the thresholds of its authors."""
+    return "excellent" if value > 0.75 else "fair" if value >= 0.4 else "poor: other subsets score about as well"
+
+
+def _seeds(selection: Selection) -> Table:
+    support = selection.selector.support_
+    return Table(
+        "Other seeds, each with its own folds",
+        columns(
+            ("seed", "number"), (selection.scoring.name, "number"), ("features", "number"), ("shared", "share"), "which"
+        ),
+        rows(
+            [
+                number(seed, "d"),
+                number(other.best_score_),
+                number(other.n_features_, "d"),
+                share(float((support & other.support_).sum() / (support | other.support_).sum())),
+                text(", ".join(selection.names_in(other.support_))),
+            ]
+            for seed, other in selection.other_seeds.items()
+        ),
+        note="Shared: features in both selections, as a share of the features in at least one of them.",
+    )
+
+
+def _comparison(selection: Selection) -> tuple[Part, ...]:
+    selector, scoring, result = selection.selector, selection.scoring, selection.result
+    few, front = one_standard_error(result), result.front
+    choices = [
+        ("all features", selector.n_features_in_, selector.baseline_score_),
+        (f"selected ({result.algorithm})", selector.n_features_, selector.best_score_),
+        ("fewest within one standard error", few.cardinality, scoring.score(few.fitness)),
+        *(
+            (f"{name}, same folds and evaluations", other.n_features_, other.best_score_)
+            for name, other in selection.other_algorithms.items()
+        ),
+    ]
+    hint = Words("Add --against NAME on the command line to compare with another algorithm.", "soft")
+    return (
+        Table(
+            "Choices compared",
+            columns("choice", ("features", "number"), (scoring.name, "number"), ("against all features", "number")),
+            rows(
+                (
+                    [text(choice), number(size, "d"), number(score), number(score - selector.baseline_score_, "+.4f")]
+                    for choice, size, score in choices
+                ),
+                [False, True, *[False] * (len(choices) - 2)],
+            ),
+            note="All scores are from cross-validation on the folds that the searches used, so those of searched "
+            "subsets are optimistic.",
+        ),
+        *([] if selection.other_algorithms else [hint]),
+        trade_off_chart(selection),
+        Table(
+            "The best subset of each size",
+            columns(("features", "number"), (scoring.name, "number"), "which"),
+            rows(
+                (
+                    [
+                        number(int(size), "d"),
+                        number(scoring.score(float(loss))),
+                        text(", ".join(selection.names_in(mask))),
+                    ]
+                    for size, loss, mask in zip(front.cardinality, front.fitness, front.masks, strict=True)
+                ),
+                [int(size) == selector.n_features_ for size in front.cardinality],
+            ),
+        ),
+    )
+
+
+def _search(selection: Selection) -> tuple[Part, ...]:
+    result = selection.result
+    seconds = result.algorithm_seconds + result.evaluation_seconds
+    return (
+        Words(
+            f"{result.algorithm} made {result.evaluations} evaluations, {result.computed} of them of new subsets, and "
+            f"was stopped by {result.stop_reason}. It took {seconds:.1f} s: {result.algorithm_seconds:.2f} s in the "
+            f"algorithm (T1) and {result.evaluation_seconds:.1f} s in evaluation (T2), with the engine "
+            f"{result.engine!r}."
+        ),
+        score_chart(selection),
+        size_chart(selection),
+    )
+
+
+def _reproduction(selection: Selection) -> tuple[Part, ...]:
+    selector, result, facts = selection.selector, selection.result, selection.facts
+    listed = {
+        "seed": facts.seed,
+        "table": f"{selection.table}: {facts.n_rows} rows, {selector.n_features_in_} features",
+        "digest of the data": f"sha256 {facts.digest}",
+        "target": selection.target,
+        "model": repr(selector.estimator_),
+        "scoring": selection.scoring.name,
+        "folds": len(selector.folds_),
+        **({"repeats of the cross-validation": result.n_partitions} if result.n_partitions > 1 else {}),
+        **{f"version of {name}": version for name, version in package_versions().items()},
+    }
+    command = (Code("The command", selection.command),) if selection.command else ()
+    return (
+        *command,
+        Words("The same settings and data give the same features and scores, with any number of workers."),
+        Table(
+            "Data, model and versions", columns("what", "value"), rows([text(k), text(v)] for k, v in listed.items())
+        ),
+        Table(
+            f"Settings of {result.algorithm}",
+            columns("setting", "value"),
+            rows([text(k), text(v)] for k, v in result.settings.items()),
+        ),
+    )
+
+
+def _score(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else "–"
+
+
+def _count(count: int, thing: str) -> str:
+    return f"1 {thing}" if count == 1 else f"{count} {thing}s"

@@ -1,0 +1,275 @@
+"""The fast engines give scikit-learn's losses, and neighbours those of the documented rule, on tables of every kind."""
+
+from __future__ import annotations
+
+import importlib.util
+import traceback
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+from subswarm.engines.base import engine_for
+from subswarm.engines.normal_cdf.model import NormalCDFBayes
+from subswarm.errors import SubswarmError
+from subswarm.objective.objective import make_objective
+
+from .case import Case, announce, pick, short
+from .rule import rule_on_fold
+from .tables import MOST_FITS, Problem, masks_for, random_problem
+
+__all__ = ["run"]
+
+TORCH_SHARE = 0.04
+_AVERAGED = [f"{name}_{how}" for name in ("f1", "precision", "recall", "jaccard") for how in ("macro", "weighted")]
+_LABELS = ["accuracy"] * 12 + ["balanced_accuracy", "matthews_corrcoef", "f1_micro", *_AVERAGED]
+_BINARY = ["f1", "precision", "recall", "jaccard"]
+_NUMBERS = ["r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error"]
+_NUMBERS += ["neg_median_absolute_error", "explained_variance", None]
+
+
+def run(rng: np.random.Generator) -> Case:
+    """One table, one model, two batches of masks."""
+    case = Case()
+    family = pick(rng, ("nb", "nb", "nb", "knn", "knn", "knn", "knn regression", "normal cdf"))
+    problem = random_problem(rng, regression=family == "knn regression")
+    estimator = _estimator(rng, family, problem)
+    settings = {
+        "cv": problem.cv,
+        "groups": problem.groups,
+        "scoring": _scoring(rng, family, problem.y),
+        "random_state": int(rng.integers(100)),
+        "repeats": int(rng.integers(2, 4)) if isinstance(problem.cv, int) and rng.random() < 0.2 else 1,
+    }
+    room = {"n_jobs": pick(rng, (None, 1, 2)), "max_bytes": pick(rng, (1, 1000, 100_000, 1 << 30, 1 << 30, 1 << 30))}
+    words = f"{short(estimator, 200)}, {settings['scoring']}, {problem.words}, {room}, repeats={settings['repeats']}"
+    announce(words)
+    fast = _objective(estimator, problem, "fast", {**settings, **room})
+    slow = _objective(estimator, problem, "estimator", settings)
+    if fast is None or slow is None:
+        return case  # what no fast engine takes, or no engine at all
+    batches = [_masks(rng, fast) for _ in range(2)]
+    engines = {"fast": fast}
+    if rng.random() < TORCH_SHARE and importlib.util.find_spec("torch") is not None:
+        torch = _objective(estimator, problem, "torch", {**settings, **room})
+        engines |= {} if torch is None else {"torch": torch}
+    for masks, compared in batches:
+        _compare(case, estimator, engines, slow, masks, compared, words)
+        if case.findings:
+            break
+    case.compared = 1
+    return case
+
+
+def _objective(estimator: Any, problem: Problem, engine: str, settings: dict[str, Any]) -> Any:
+    """The objective, or None where the table, the folds or the engine are refused."""
+    try:
+        return make_objective(estimator, problem.X, problem.y, engine=engine, **settings)
+    except SubswarmError:
+        return None
+
+
+def _masks(rng: np.random.Generator, objective: Any) -> tuple[Any, Any]:
+    """A batch, and which of its masks scikit-learn is asked about; large batches take other ways in the engines."""
+    n, fits = objective.n_features, max(1, MOST_FITS // len(objective.folds) // 2)
+    few = int(min(fits, rng.integers(1, 5)))
+    cheap = objective.scoring.name in ("accuracy", "r2")  # other scorers are asked fold by fold, in Python
+    count = few if rng.random() < 0.7 else few + int(rng.integers(1, 60 if cheap else 6))
+    masks = masks_for(rng, n, count)
+    if count > 2 and rng.random() < 0.2:
+        masks[-1] = masks[0]
+    return masks, rng.permutation(count)[:few]
+
+
+def _compare(
+    case: Case, estimator: Any, engines: dict[str, Any], slow: Any, masks: Any, compared: Any, words: str
+) -> None:
+    expected = _outcome(slow, masks[compared])
+    for name, objective in engines.items():
+        found = _outcome(objective, masks)
+        if isinstance(expected, BaseException) or isinstance(found, BaseException):
+            if type(expected) is not type(found) and len(compared) == len(masks):
+                raised = found if isinstance(found, BaseException) else expected
+                text = f"{name} gave {short(found, 150)}, scikit-learn {short(expected, 150)}"
+                cause = f"{objective.engine}, {type(raised).__name__} at {_raised_at(raised)}"
+                case.differs(cause, f"{text} | {words}, masks {_shown(masks)}")
+            continue
+        if (found == objective.scoring.worst).all():
+            # every subset failed in the first repeat, perhaps with the error of the estimator: that depends on how many
+            # were asked at once, so scikit-learn is asked for the same batch
+            expected = _outcome(slow.fresh(), masks)[compared]
+        rows = found[compared]
+        if _is_neighbors(estimator):
+            _compare_neighbors(case, name, estimator, objective, masks[compared], rows, expected, words)
+            continue
+        for mask, ours, theirs in zip(masks[compared], rows, expected, strict=True):
+            if not np.array_equal(ours, theirs, equal_nan=True):
+                fold = int(np.flatnonzero(ours != theirs)[0])
+                text = f"fold {fold} {ours[fold]!r}, scikit-learn {theirs[fold]!r}"
+                cause = f"{objective.engine}, not scikit-learn's loss"
+                case.differs(cause, f"{text} | {words}, mask {_shown(mask)}, batch of {len(masks)}")
+                break
+
+
+def _outcome(objective: Any, masks: Any) -> Any:
+    with joblib.parallel_config(backend="threading"):
+        try:
+            return objective.fold_losses(masks)
+        except Exception as error:
+            if any(error is objective._engines[number].error for number in range(objective.n_partitions)):
+                # the estimator's own error comes through where no subset has worked yet; which ones were asked before
+                # is not the same for both engines, so here it counts as what it would be later: the worst loss
+                return np.full((len(masks), len(objective.folds)), objective.scoring.worst)
+            return error
+
+
+def _compare_neighbors(
+    case: Case, name: str, estimator: Any, objective: Any, masks: Any, rows: Any, expected: Any, words: str
+) -> None:
+    """Where the engine answers itself, the rule holds exactly; where nothing ties, scikit-learn's loss is the same."""
+    data = objective._data
+    by_engine = _answered_by_engine(estimator, data, masks, "torch" if name == "torch" else "fast")
+    for place, mask in enumerate(masks):
+        ours, theirs = rows[place], expected[place]
+        if not by_engine[place].all():
+            wrong = np.flatnonzero((ours != theirs) & ~by_engine[place])
+            if len(wrong):
+                text = f"fold {wrong[0]} {ours[wrong[0]]!r}, not {theirs[wrong[0]]!r}"
+                case.differs(
+                    f"{name} knn, left to scikit-learn and yet not its loss", f"{text} | {words}, mask {_shown(mask)}"
+                )
+                return
+        for f, fold in enumerate(data.folds):
+            if not by_engine[place][f]:
+                continue
+            ruling = rule_on_fold(estimator, data, mask, fold)
+            wanted = _loss(data, ruling.score)
+            if ours[f] != wanted:
+                again = rule_on_fold(estimator, data, mask, fold, scaler_sees_all=True)
+                wanted_too = _loss(data, again.score)
+                if ours[f] != wanted_too:
+                    text = f"fold {f} {ours[f]!r}, the rule says {wanted!r}, scikit-learn {theirs[f]!r}"
+                    cause = f"{name} knn, not the rule"
+                    case.differs(cause, f"{text} | {words}, mask {_shown(mask)}, batch of {len(masks)}")
+                    return
+            if ours[f] != theirs[f] and not ruling.open_rows.any():
+                text = f"fold {f} {ours[f]!r}, scikit-learn {theirs[f]!r}, and no test row ties"
+                cause = f"{name} knn, the rule but not scikit-learn's loss"
+                case.differs(cause, f"{text} | {words}, mask {_shown(mask)}, batch of {len(masks)}")
+                return
+    answered = by_engine.all(axis=1)
+    if answered.any() and data.n_partitions == 1:
+        _compare_predictions(case, name, estimator, data, masks[answered][0], words)
+
+
+def _compare_predictions(case: Case, name: str, estimator: Any, data: Any, mask: Any, words: str) -> None:
+    """Row by row, where a score could hide that two wrong rows cancel."""
+    engine: Any = engine_for(estimator, data, engine="fast")
+    ours = engine.predictions(mask)
+    for sees_all in (False, True):
+        rulings = [rule_on_fold(estimator, data, mask, fold, scaler_sees_all=sees_all) for fold in data.folds]
+        answers = np.concatenate([ruling.answers for ruling in rulings])
+        if np.array_equal(ours, answers):
+            return
+    rows = np.flatnonzero(ours != answers)
+    text = f"test row {rows[0]} predicted as {ours[rows[0]]!r}, the rule says {answers[rows[0]]!r}"
+    case.differs(f"{name} knn, predictions that are not the rule's", f"{text} | {words}, mask {_shown(mask)}")
+
+
+def _answered_by_engine(estimator: Any, data: Any, masks: Any, engine: str) -> Any:
+    """For each mask and fold whether the engine answers itself; it leaves whole partitions to scikit-learn."""
+    answered = np.ones((len(masks), data.n_folds), dtype=bool)
+    for number in range(data.n_partitions):
+        kind: Any = engine_for(estimator, data.partition(number), engine=engine)
+        with np.errstate(all="ignore"):
+            finite = np.isfinite(kind._scores(np.ascontiguousarray(masks))).all(axis=1)
+        answered[:, number * data.folds_each : (number + 1) * data.folds_each] &= finite[:, None]
+    return answered
+
+
+def _raised_at(error: BaseException) -> str:
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "subswarm" in frame.filename]
+    return f"{frames[-1].filename.split('/')[-1]} {frames[-1].name}" if frames else "scikit-learn"
+
+
+def _loss(data: Any, score: float) -> float:
+    """The loss of a score; NaN where it is none."""
+    return float(data.scoring.loss(np.array([score]))[0])
+
+
+def _is_neighbors(estimator: Any) -> bool:
+    model = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    return isinstance(model, KNeighborsClassifier | KNeighborsRegressor)
+
+
+def _estimator(rng: np.random.Generator, family: str, problem: Problem) -> Any:
+    model = _model(rng, family, len(problem.y), len(np.unique(problem.y)))
+    scaler = _scaler(rng)
+    return model if scaler is None else make_pipeline(scaler, model)
+
+
+def _model(rng: np.random.Generator, family: str, N: int, n_classes: int) -> Any:
+    if family == "normal cdf":
+        return NormalCDFBayes()
+    if family == "nb":
+        priors = rng.dirichlet(np.ones(n_classes)) if rng.random() < 0.1 else None
+        return GaussianNB(var_smoothing=pick(rng, (1e-9, 1e-9, 1e-9, 0.0, 1e-3, 1.0)), priors=priors)
+    k = int(rng.integers(1, min(N, 7) + 1)) if rng.random() < 0.8 else int(rng.integers(1, N))
+    distance = pick(
+        rng,
+        (
+            {},
+            {},
+            {},
+            {"metric": "euclidean"},
+            {"metric": "manhattan"},
+            {"p": 1},
+            {"algorithm": "brute"},
+            {"algorithm": "ball_tree"},
+            {"algorithm": "kd_tree", "leaf_size": 2},
+        ),
+    )
+    if family == "knn regression":
+        return KNeighborsRegressor(k, **distance)
+    return KNeighborsClassifier(k, weights=pick(rng, ("uniform", "uniform", "distance")), **distance)
+
+
+def _scaler(rng: np.random.Generator) -> Any:
+    yes = bool(rng.random() < 0.5)
+    return pick(
+        rng,
+        (
+            None,
+            None,
+            None,
+            StandardScaler(),
+            StandardScaler(),
+            StandardScaler(with_mean=yes, with_std=not yes),
+            MinMaxScaler(),
+            MinMaxScaler(feature_range=pick(rng, ((-1, 1), (0, 1e-3), (5, 1e6))), clip=bool(rng.random() < 0.2)),
+            RobustScaler(),
+            RobustScaler(with_centering=yes, quantile_range=(10.0, 80.0), unit_variance=not yes),
+        ),
+    )
+
+
+def _scoring(rng: np.random.Generator, family: str, y: Any) -> Any:
+    if family == "knn regression":
+        return pick(rng, _NUMBERS)
+    names = [*_LABELS, None]
+    is_binary = set(np.unique(y).tolist()) == {0, 1}
+    if is_binary:
+        names += _BINARY
+    if family != "normal cdf":
+        names += ["roc_auc"] * 2 if len(np.unique(y)) == 2 else ["roc_auc_ovr", "roc_auc_ovo"]
+    if family == "nb":
+        names += ["neg_log_loss", *(["average_precision", "neg_brier_score"] if is_binary else [])]
+    return pick(rng, names)
+
+
+def _shown(masks: Any) -> str:
+    return " ".join("".join("01"[int(bit)] for bit in mask) for mask in np.atleast_2d(masks)[:4])
