@@ -1,4 +1,4 @@
-"""Sphinx settings: `make docs` builds the site without network and without warnings."""
+"""Configure Sphinx; `make docs` builds the site without network access, and a warning is an error."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True  # attributes of several classes have the same names, which would be ambiguous references
 
 html_theme = "furo"
 html_title = "subswarm"

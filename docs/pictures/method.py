@@ -1,18 +1,18 @@
-"""How the method works, drawn with its own functions from the paper's five-feature example."""
+"""Draw the paper's five-feature example of a swarm, computed with the functions that the swarms use."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib import pyplot
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from themes import save
 
-from subswarm.algorithms.learning import learning_set, ranked_features, self_learning_set, wheel_position
+from subswarm.algorithms.two_d.learning import learning_set, ranked_features, self_learning_set, wheel_position
 from subswarm.plot import PALETTE
-from subswarm.plot.style import tidy
+from subswarm.plot._style import tidy
 
 POSITION, PERSONAL, GLOBAL = (
     np.array([[int(bit) for bit in word]], dtype=bool) for word in ("10101", "01001", "11010")
@@ -22,8 +22,8 @@ SIGMA = np.array([[1.31, 2.40, 0.57, 1.46, 1.30]])
 SPIN = 3.25
 
 
-def cells(ax: Any, bits: np.ndarray, x: float, y: float, colour: str) -> None:
-    """Bits as boxes, filled where they are one."""
+def cells(ax: Axes, bits: np.ndarray, x: float, y: float, colour: str) -> None:
+    """Draw bits as boxes, filled where they are one."""
     for place, bit in enumerate(bits):
         ink = ax.xaxis.label.get_color()
         box = pyplot.Rectangle(
@@ -34,7 +34,7 @@ def cells(ax: Any, bits: np.ndarray, x: float, y: float, colour: str) -> None:
 
 
 def learning() -> Figure:
-    """From positions to learning sets."""
+    """Draw the learning sets that a particle takes from three subsets."""
     figure, ax = pyplot.subplots(figsize=(8.2, 4.3), layout="constrained")
     rows = (
         ("the particle, x", POSITION, self_learning_set(POSITION), "itself", PALETTE[2]),
@@ -49,18 +49,18 @@ def learning() -> Figure:
         matrix = lesson.matrix()[0]
         cells(ax, matrix[0], 8.6, y + 1.0, colour)
         cells(ax, matrix[1], 8.6, y, colour)
-        ax.text(8.6, y + 2.2, f"learnt from {source}", va="center")
-        ax.text(13.8, y + 1.42, "how many: one of 1 … 5", va="center", fontsize="small")
-        which = "which: its own" if place == 0 else "which: theirs that x lacks"
+        ax.text(8.6, y + 2.2, f"learning set from {source}", va="center")
+        ax.text(13.8, y + 1.42, "number of features, 1 … 5", va="center", fontsize="small")
+        which = "its own features" if place == 0 else "features that x does not have"
         ax.text(13.8, y + 0.42, which, va="center", fontsize="small")
-    ax.set_xlim(-0.2, 18.9)
+    ax.set_xlim(-0.2, 19.6)
     ax.set_ylim(-6.5, 2.7)
     ax.set_axis_off()
     return figure
 
 
 def moving() -> Figure:
-    """From a velocity to the next position: the wheel, then the ranks."""
+    """Draw how a velocity becomes the next position: the wheel, then the ranks."""
     figure, (wheel, rank) = pyplot.subplots(1, 2, figsize=(8.2, 3.6), layout="constrained", width_ratios=[1, 1.15])
     size = int(wheel_position(RHO, np.array([SPIN / RHO.sum()]))[0]) + 1
     chosen = ranked_features(SIGMA, np.array([size]))[0]
@@ -78,7 +78,10 @@ def moving() -> Figure:
     turn = SPIN / RHO.sum() * 2 * np.pi
     wheel.annotate("", (0.93 * np.sin(turn), 0.93 * np.cos(turn)), (0, 0),
                    arrowprops={"arrowstyle": "-|>", "color": wheel.xaxis.label.get_color(), "lw": 2})  # fmt: skip
-    wheel.set_title(f"1. Spin the wheel of the first row:\n{SPIN} of {RHO.sum():.2f} is a {size}", fontsize="medium")
+    wheel.set_title(
+        f"1. Draw a number of features from the first\nrow: {SPIN} of {RHO.sum():.2f} is in slot {size}",
+        fontsize="medium",
+    )
     wheel.set_aspect("equal")
     wheel.set_ylim(-1.15, 1.35)
     wheel.set_axis_off()
@@ -90,7 +93,7 @@ def moving() -> Figure:
         rank.annotate(f"rank {place}", (bar.get_x() + bar.get_width() / 2, bar.get_height()), xytext=(0, 3),
                       textcoords="offset points", ha="center", fontsize="small")  # fmt: skip
     word = "".join(str(int(inside)) for inside in chosen)
-    rank.set_title(f"2. Take the {size} features ranked highest\nby the second row: {word}", fontsize="medium")
+    rank.set_title(f"2. Select the {size} features that rank highest\nin the second row: {word}", fontsize="medium")
     rank.set_xticks(places, [f"feature {place}" for place in places], fontsize="small")
     rank.set_ylabel("likelihood")
     rank.set_ylim(0, 2.8)

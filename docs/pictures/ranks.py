@@ -1,4 +1,4 @@
-"""Mean ranks of the paper's study as critical-difference diagrams, from the tables on its results page."""
+"""Draw the mean ranks of the paper's study as critical-difference diagrams, from its results page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = {"ga": "GA", "aco": "ACO", "bpso": "BPSO", "cbpso": "CBPSO", "erfs": "Er
 
 
 def friedman_table(page: str, model: str) -> tuple[dict[str, float], float]:
-    """Mean ranks and critical difference, as `study table --what friedman --format markdown` prints them."""
+    """Return mean ranks and critical difference, as `study table --what friedman --format markdown` prints them."""
     part = page.split(f"### Friedman's test over 16 data sets, {model}\n", 1)[1].split("\n#", 1)[0]
     ranks = {NAMES[name]: float(rank) for name, rank in re.findall(r"^\| (\S+) \| ([\d.]+) \|", part, re.MULTILINE)}
     distance = re.search(r"critical difference at 0\.05: ([\d.]+\d)", part)

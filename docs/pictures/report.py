@@ -1,4 +1,4 @@
-"""The report page as a person sees it, photographed in a headless Chromium."""
+"""Take a screenshot of the top of a report page in a headless Chromium."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-backgroun
 
 
 def main(folder: Path) -> None:
-    """Make a report and take its picture."""
+    """Write a report and take the screenshot."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
-        sys.exit("the picture of the report needs Chromium; on Debian: apt install chromium")
+        sys.exit("the screenshot needs Chromium; on Debian: apt install chromium")
     with tempfile.TemporaryDirectory() as scratch:
         page = Path(scratch) / "answer.html"
         subprocess.run([sys.executable, "-m", "subswarm", *COMMAND, "--report", str(page)], check=True)
         target = folder / "report.png"
         subprocess.run(
-            [browser, *FLAGS, f"--user-data-dir={scratch}/profile", "--window-size=1000,1500",
+            [browser, *FLAGS, f"--user-data-dir={scratch}/profile", "--window-size=1000,480",
              f"--screenshot={target}", page.as_uri()],
             check=True, capture_output=True,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Plots of real searches on the breast-cancer table, for the guide; everything from fixed seeds."""
+"""Draw searches on the breast-cancer table for the guide, with fixed seeds."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ RUNS, EVALUATIONS = 10, 3000
 
 
 def main(folder: Path) -> None:
-    """Search, then write the pictures."""
+    """Run the searches and write the pictures."""
     table = load_breast_cancer()
     objective = make_objective(GaussianNB(), table.data, table.target)
     budget = Budget(evaluations=EVALUATIONS)
-    chosen = {"2D-UPSO": "2d-upso", "BPSO": "bpso", "GA": "ga", "random": "random"}
+    algorithms = {"2D-Elite": "2d-elite", "2D-UPSO": "2d-upso", "BPSO": "bpso", "GA": "ga", "random": "random"}
     runs = {
         name: [search(algorithm, objective, budget, rng=seed, record=seed == 0) for seed in range(RUNS)]
-        for name, algorithm in chosen.items()
+        for name, algorithm in algorithms.items()
     }
     baseline = float(objective(np.ones((1, 30), dtype=bool))[0])
     first = runs["2D-UPSO"][0]

@@ -1,4 +1,4 @@
-"""Every picture twice: for light and for dark pages, as SVG that is the same at every run."""
+"""Save every picture for light and for dark pages, as SVG files that are the same at every run."""
 
 from __future__ import annotations
 
