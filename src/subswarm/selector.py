@@ -26,7 +26,8 @@ from subswarm._fingerprint import digest
 from subswarm._search.budget import Budget
 from subswarm._search.callbacks import Callback, ProgressBar, check_callbacks
 from subswarm._search.loop import search
-from subswarm._search.result import History, SearchResult, one_standard_error
+from subswarm._search.choice import CHOICES, choose_subset
+from subswarm._search.result import History, SearchResult
 from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import Estimator, FloatArray, Mask, Scorer, Splits, Subset
 from subswarm.algorithms import Race, as_algorithm
@@ -91,8 +92,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         is the mean over all repeats, and each repeat scored counts as one evaluation.
         ``cv=RepeatedStratifiedKFold(...)`` has the same effect. "auto" is chosen for low error on new rows: an
         algorithm that distributes its evaluations among the repeats, such as "2d-elite", gets one repeat for every
-        1000 of ``max_evaluations``, at most 6. Other algorithms, and searches with ``patience`` or a splitter, get 1.
-        ``repeats=1`` gives fewer features and a higher, more optimistic score.
+        1000 of ``max_evaluations``, at most 6, and each repeat leaves out a block of rows, on which the number of
+        features is chosen (cross-fitting). Other algorithms, and searches with ``patience``, groups or a splitter, get
+        1 repeat.
     race : bool, default=False
         Whether to score a subset on all repeats only if it does well on the first one (see
         `subswarm.algorithms.Race`). Most subsets then cost one evaluation.
@@ -116,8 +118,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     preselect : (ranking, number) or None
         Search only among this many features: those that a filter ("mutual-information", "anova-f", "relieff" or
         "mrmr") ranks highest on the table passed to ``fit``. Fixed features are always included.
-    choose : "best" or "one-se", default="best"
-        "one-se" selects the smallest subset whose score is within one standard error of the best.
+    choose : "smallest", "best" or "one-se", default="smallest"
+        Which of the best subsets of each size to select. "smallest" is the smallest one that is not worse than the best
+        by more than the noise: one standard error of the paired differences between their losses, on rows or folds that
+        the search did not optimise (the left-out rows, or two new repeats of the cross-validation if ``cv`` is a number
+        of folds). "best" is the one with the best score. "one-se" is the smallest one whose score is within one
+        standard error of the best score; it selects the fewest features.
     held_out : int, splitter, list of splits or None
         Nested cross-validation: repeat the search without each of this many outer folds, score its selection there,
         and store the result in ``held_out_``. It costs one more search for each fold; ``n_jobs`` of them run at a
@@ -152,11 +158,15 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     best_score_ : float
         Mean of ``fold_scores_``.
     fold_scores_ : float array of shape (n_folds,)
-        Score of the selected columns in each fold, exactly as ``cross_val_score`` gives it on ``folds_``.
+        Score of the selected columns in each fold, exactly as ``cross_val_score`` gives it on ``folds_``. The search
+        optimised it or similar scores, so it is optimistic.
+    honest_score_ : float or None
+        Estimate of the score on new rows: the mean score on the left-out rows of models whose search did not use these
+        rows, for a subset of the selected kind and size. None if the search was not cross-fitted.
     baseline_score_ : float
         Mean score of all columns on the same folds; NaN if the estimator fails on them.
     folds_ : list of (train rows, test rows)
-        The folds, repeat by repeat.
+        The folds, repeat by repeat; one repeat of all rows if the search was cross-fitted.
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
     result_ : SearchResult
@@ -206,7 +216,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         feature_groups: Iterable[Iterable[int | str]] | None = None,
         initial_subsets: Iterable[ArrayLike] | None = None,
         preselect: tuple[str, int] | None = None,
-        choose: str = "best",
+        choose: str = "smallest",
         held_out: Splits | None = None,
         engine: str = "auto",
         n_jobs: int | None = None,
@@ -272,6 +282,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             y,
             cv=self.cv,
             repeats=self._n_repeats(),
+            cross_fit=isinstance(self.repeats, str),
             scoring=self.scoring,
             groups=groups,
             n_jobs=self.n_jobs,
@@ -306,9 +317,11 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self._facts = FitFacts(
             seed, len(objective.data.X), _name_of_target(y), digest([objective.data.X, objective.data.y])
         )
-        self.folds_ = objective.folds
-        chosen = result.best if self.choose == "best" else one_standard_error(result)
-        self._score(objective, chosen)
+        chosen, left_out = choose_subset(result, objective, self.choose)
+        self.honest_score_ = None if left_out is None else float(objective.scoring.score(float(left_out.mean())))
+        reported = objective.on_all_rows()
+        self.folds_ = reported.folds
+        self._score(reported, chosen)
         self.held_out_: HeldOut | None = None
         if outer is not None and result.stop_reason != "interrupted":
             self.held_out_ = self._measure_held_out(outer, X, y, groups, fit_params, seed)
@@ -359,7 +372,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         as_algorithm(self.algorithm)
         check_bool("race", self.race)
         check_bool("record", self.record)
-        check_choice("choose", self.choose, ("best", "one-se"))
+        check_choice("choose", self.choose, CHOICES)
         check_choice("engine", self.engine, ENGINES)
         check_choice("device", self.device, DEVICES)
         check_int("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, low=0)

@@ -14,7 +14,7 @@ from subswarm._seeding import RandomSource, as_generator
 from subswarm._types import AnyArray, FloatArray, Front, IntArray, Limits, Mask, Masks, Subset
 from subswarm.algorithms import as_algorithm
 from subswarm.algorithms import state as plain
-from subswarm.algorithms.base import Algorithm, AnyAlgorithm, Problem, Ranking, S, State
+from subswarm.algorithms.base import Algorithm, AnyAlgorithm, Finalists, Problem, Ranking, S, State
 from subswarm.algorithms.layout import check_state
 from subswarm.errors import CheckpointError, DamagedCheckpointError, FitnessError, SettingError
 
@@ -36,6 +36,10 @@ class Search(Generic[S]):
         The planned number of evaluations, from which the progress of schedules is computed.
     n_partitions : int, default=1
         Repeats of the cross-validation. A mask costs this many evaluations, or one if `partitions` names its repeat.
+    n_left_out : int, default=0
+        Blocks of rows that the repeats leave out: ``n_partitions`` if the objective is cross-fitted.
+    n_rows : int, optional
+        Number of rows of the table.
     limits : Limits, optional
         Limits on the subsets; they replace those of the algorithm.
     ranking : callable, optional
@@ -72,16 +76,24 @@ class Search(Generic[S]):
         *,
         evaluations: int | None = 6000,
         n_partitions: int = 1,
+        n_left_out: int = 0,
+        n_rows: int | None = None,
         limits: Limits | None = None,
         ranking: Ranking | None = None,
     ) -> None:
         check_int("n_features", n_features, low=1)
         check_int("evaluations", evaluations, low=1, optional=True)
         check_int("n_partitions", n_partitions, low=1)
-        problem = Problem(int(n_features), int(n_partitions), limits or Limits(), ranking)
+        check_int("n_left_out", n_left_out, low=0)
+        check_int("n_rows", n_rows, low=1, optional=True)
+        problem = Problem(
+            int(n_features), int(n_partitions), int(n_left_out), n_rows, limits=limits or Limits(), ranking=ranking
+        )
         self.algorithm: Algorithm[S] = as_algorithm(algorithm).bind(problem)
         self.n_features = int(n_features)
         self.n_partitions = int(n_partitions)
+        self.n_left_out = int(n_left_out)
+        self.n_rows = n_rows
         self.evaluations = 0
         self.finished = False
         self.cut_short = False
@@ -92,7 +104,7 @@ class Search(Generic[S]):
         self._parsimonious = bool(self.algorithm.parsimonious)
         self._best: Subset | None = None
         self._front: dict[int, tuple[float, Mask]] = {}
-        self._finalists: tuple[Masks, FloatArray] | None = None
+        self._finalists: Finalists | None = None
         self._state: S = self._legal(self.algorithm.begin(self.n_features, self._rng))
 
     def ask(self) -> Masks:
@@ -151,8 +163,7 @@ class Search(Generic[S]):
         cross-validation is repeated and the algorithm has `Algorithm.finalists`, it is the first of these.
         """
         if self._finalists is not None:
-            masks, fitness = self._finalists
-            return Subset(masks[0].copy(), float(fitness[0]))
+            return Subset(self._finalists.masks[0].copy(), float(self._finalists.fitness[0]))
         if self._best is None:
             raise SettingError("there is no best subset before the first tell(); call ask() and tell() first.")
         return self._best
@@ -170,8 +181,13 @@ class Search(Generic[S]):
         if self._finalists is None:
             return self._as_front(self._front)
         best: dict[int, tuple[float, Mask]] = {}
-        self._remember_sizes(*self._finalists, into=best)
+        self._remember_sizes(self._finalists.masks, self._finalists.fitness, into=best)
         return self._as_front(best)
+
+    @property
+    def finalists(self) -> Finalists | None:
+        """The algorithm's finalists within the limits, the best first; None if it has none."""
+        return self._finalists
 
     @property
     def state(self) -> S:
@@ -189,6 +205,8 @@ class Search(Generic[S]):
             "state": values,
             "n_features": self.n_features,
             "n_partitions": self.n_partitions,
+            "n_left_out": self.n_left_out,
+            "n_rows": self.n_rows,
             "evaluations": self.evaluations,
             "finished": self.finished,
             "planned": self._planned,
@@ -209,7 +227,9 @@ class Search(Generic[S]):
         """
         n_features = plain.whole_number(values, "n_features", low=1)
         n_partitions = plain.whole_number(values, "n_partitions", low=1)
-        algorithm = algorithm.bind(Problem(n_features, n_partitions))
+        n_left_out = plain.whole_number(values, "n_left_out", low=0)
+        n_rows = None if values.get("n_rows") is None else plain.whole_number(values, "n_rows", low=1)
+        algorithm = algorithm.bind(Problem(n_features, n_partitions, n_left_out, n_rows))
         if differing := differences(algorithm, values):
             raise CheckpointError(
                 f"the checkpoint was written by another search; what differs: {', '.join(differing)}. "
@@ -218,7 +238,15 @@ class Search(Generic[S]):
         if "state.masks" in arrays:  # checked before anything of this many features is allocated
             plain.array_of(arrays, "state.masks", np.bool_, (None, n_features))
         planned = None if values.get("planned") is None else plain.whole_number(values, "planned", low=1)
-        search = cls(algorithm, n_features, np.random.default_rng(0), evaluations=planned, n_partitions=n_partitions)
+        search = cls(
+            algorithm,
+            n_features,
+            np.random.default_rng(0),
+            evaluations=planned,
+            n_partitions=n_partitions,
+            n_left_out=n_left_out,
+            n_rows=n_rows,
+        )
         search._restore(arrays, values)
         return search
 
@@ -236,7 +264,7 @@ class Search(Generic[S]):
             self._restore_best(arrays, values)
         self._update_finalists()
         if self._finalists is not None and not (
-            self._rules.is_legal(self._finalists[0]).all() and np.isfinite(self._finalists[1]).all()
+            self._rules.is_legal(self._finalists.masks).all() and np.isfinite(self._finalists.fitness).all()
         ):
             raise DamagedCheckpointError("its finalists are not within the limits")
 
@@ -281,13 +309,14 @@ class Search(Generic[S]):
             self._check_partitions(np.asarray(state.partitions), len(masks), name)
 
     def _check_partitions(self, partitions: AnyArray, count: int, name: str) -> None:
-        expected = f"expected {count} whole numbers from 0 to {self.n_partitions - 1}, one for each mask"
+        limit = self.n_partitions + self.n_left_out
+        expected = f"expected {count} whole numbers from 0 to {limit - 1}, one for each mask"
         if partitions.dtype.kind not in "iu" or partitions.shape != (count,):
             raise SettingError(
                 f"{name} proposed partitions of dtype {partitions.dtype} and shape {partitions.shape}; {expected}."
             )
         numbers = partitions.astype(np.intp)
-        if not 0 <= numbers.min() <= numbers.max() < self.n_partitions:
+        if not 0 <= numbers.min() <= numbers.max() < limit:
             raise SettingError(f"{name} proposed partitions from {numbers.min()} to {numbers.max()}; {expected}.")
 
     def _update_finalists(self) -> None:
@@ -295,9 +324,10 @@ class Search(Generic[S]):
         found = None if self.n_partitions == 1 else self.algorithm.finalists(self._state)
         if found is None:
             return
-        masks, fitness = found
-        within = self._is_answer(masks)
-        self._finalists = (masks[within], fitness[within]) if within.any() else None
+        within = self._is_answer(found[0])
+        self._finalists = (
+            Finalists(*(None if part is None else part[within] for part in found)) if within.any() else None
+        )
 
     def _as_losses(self, fitness: ArrayLike, count: int) -> FloatArray:
         if self.finished:

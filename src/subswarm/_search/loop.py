@@ -163,12 +163,15 @@ def _as_budget(budget: object) -> Budget:
 
 
 def _start(algorithm: AnyAlgorithm | str, objective: SearchObjective, budget: Budget, rng: RandomSource) -> SearchRun:
+    started = time.perf_counter()
     search = Search(
         algorithm,
         objective.n_features,
         rng,
         evaluations=budget.evaluations,
         n_partitions=objective.n_partitions,
+        n_left_out=objective.n_left_out,
+        n_rows=objective.n_rows,
         limits=objective.limits,
         ranking=objective.ranking,
     )
@@ -177,7 +180,7 @@ def _start(algorithm: AnyAlgorithm | str, objective: SearchObjective, budget: Bu
             f"one subset costs {search.cost} evaluations, one for each repeat of the cross-validation, and the budget "
             f"allows {budget.evaluations}; allow more evaluations, or use fewer repeats."
         )
-    return SearchRun(search)
+    return SearchRun(search, algorithm_seconds=time.perf_counter() - started)  # rankings of the columns take time
 
 
 def _run_until_stopped(

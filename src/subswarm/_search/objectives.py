@@ -29,6 +29,8 @@ class SearchObjective(Protocol):
     ----------
     n_features : number of features to select from
     n_partitions : number of repeats of the cross-validation
+    n_left_out : number of blocks of rows that repeats leave out; 0 unless the objective is cross-fitted
+    n_rows : number of rows of the table; None if there is no table
     limits : the limits that the caller sets for subsets
     ranking : computes the scores of a feature ranking by name; None if there is no data
     computed : distinct evaluations computed so far; None if they are not counted
@@ -40,6 +42,12 @@ class SearchObjective(Protocol):
 
     @property
     def n_partitions(self) -> int: ...
+
+    @property
+    def n_left_out(self) -> int: ...
+
+    @property
+    def n_rows(self) -> int | None: ...
 
     @property
     def limits(self) -> Limits: ...
@@ -82,6 +90,8 @@ class FunctionObjective:
         self.n_features = int(found)
         self.n_partitions: int = getattr(function, "n_partitions", 1)
         check_int("n_partitions", self.n_partitions, low=1)
+        self.n_left_out = 0
+        self.n_rows: int | None = None
         self.limits = Limits()
         self.ranking: Ranking | None = None
         self.engine = str(getattr(function, "engine", "function"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subswarm._types import FloatArray, Front, IntArray, Masks, Subset
-from subswarm.algorithms.base import State
+from subswarm.algorithms.base import Finalists, State
 
 if TYPE_CHECKING:
     from subswarm.plot._methods import Plots
@@ -21,6 +21,7 @@ __all__ = [
     "SearchResult",
     "Snapshot",
     "one_standard_error",
+    "smallest_not_worse",
     "result_html",
     "rows_html",
     "standard_error",
@@ -106,6 +107,7 @@ class SearchResult:
         repeats only; ``front`` likewise)
     fold_losses : its loss in each fold, repeat by repeat; None if the objective has no folds
     n_partitions : number of repeats of the cross-validation
+    finalists : the subsets that the algorithm selects from, the best first; None if it has none
     front : the best subset of each cardinality evaluated
     history : best loss, size, spread and time after each step
     stop_reason : "evaluations", "seconds", "target", "patience", "finished", "callback" or "interrupted"
@@ -131,6 +133,7 @@ class SearchResult:
     settings: dict[str, object] = field(default_factory=dict)
     recording: Recording | None = None
     n_partitions: int = 1
+    finalists: Finalists | None = None
 
     @property
     def plot(self) -> Plots:
@@ -148,8 +151,12 @@ class SearchResult:
         recording = self.recording
         if recording is not None:
             recording = replace(recording, chosen=np.where(owner >= 0, recording.chosen[owner], 0))
+        finalists = self.finalists
+        if finalists is not None:
+            finalists = finalists._replace(masks=columns(finalists.masks))
         return replace(
             self,
+            finalists=finalists,
             best=Subset(columns(self.best.mask), self.best.fitness),
             front=Front(columns(self.front.masks), self.front.fitness),
             recording=recording,
@@ -196,6 +203,36 @@ def one_standard_error(result: SearchResult) -> Subset:
         return result.best
     within = np.flatnonzero(result.front.fitness <= result.best.fitness + error)
     return result.front.subset_of_size(int(result.front.cardinality[within].min()))
+
+
+def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> int:
+    """Return the row of the smallest subset that is not worse than the best one by more than the noise.
+
+    The noise is ``width`` standard errors of the differences between the losses of the two subsets, taken in pairs:
+    both subsets are scored on the same parts of the rows.
+
+    Parameters
+    ----------
+    masks : subsets, shape (K, n)
+    losses : their losses, shape (K, repeats, parts); repeats add no rows, so their standard errors are averaged
+    width : float
+
+    Examples
+    --------
+    >>> masks = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=bool)
+    >>> losses = np.array([[[0.3, 0.3, 0.5]], [[0.2, 0.1, 0.3]], [[0.1, 0.1, 0.3]]])
+    >>> smallest_not_worse(masks, losses)
+    1
+    """
+    mean = losses.mean(axis=(1, 2))
+    sizes = masks.sum(axis=1)
+    best = int(np.lexsort((sizes, mean))[0])
+    differences = losses - losses[best]
+    parts = losses.shape[2]
+    variance = differences.var(axis=2, ddof=1).mean(axis=1) if parts > 1 else np.zeros(len(masks))
+    noise = width * np.sqrt(variance / parts)
+    worse = mean - mean[best] > noise + 1e-12 * abs(mean[best])
+    return int(np.lexsort((mean, sizes, worse))[0])
 
 
 _MOST_NAMES = 40

@@ -108,6 +108,7 @@ class SearchRun:
             algorithm=name_of(search.algorithm),
             settings=plain.settings_of(search.algorithm),
             n_partitions=search.n_partitions,
+            finalists=search.finalists,
         )
 
     def _count_computed(self, objective: SearchObjective) -> int:

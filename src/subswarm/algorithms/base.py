@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -19,11 +18,32 @@ from subswarm.errors import SettingError
 
 __all__ = ["Algorithm", "AnyAlgorithm", "Finalists", "Problem", "Ranking", "State"]
 
-Ranking = Callable[[str], FloatArray]
-"""Returns the scores of all features, shape (n,), for the name of a ranking such as "mrmr"; higher is better."""
 
-Finalists = tuple[Masks, FloatArray]
-"""Subsets with their losses, the one to select first."""
+
+class Ranking(Protocol):
+    """Computes the scores of all features, shape (n,), for the name of a ranking such as "mrmr"; higher is better."""
+
+    def __call__(self, name: str, partition: int | None = None, /) -> FloatArray:
+        """Return the scores on all rows, or on the rows of one repeat of a cross-fitted objective."""
+        ...
+
+
+class Finalists(NamedTuple):
+    """Subsets to select from, the best first.
+
+    Attributes
+    ----------
+    masks : the subsets, shape (K, n)
+    fitness : their losses, shape (K,)
+    paired : their losses on the same C parts of the rows, shape (K, C), for paired comparisons; None if unknown
+    left_out : the losses on each of these parts of models whose search did not use its rows, shape (K, C); None if
+        unknown
+    """
+
+    masks: Masks
+    fitness: FloatArray
+    paired: FloatArray | None = None
+    left_out: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -34,12 +54,17 @@ class Problem:
     ----------
     n_features : number of features the search selects from
     n_partitions : number of repeats of the cross-validation; 1 if it is not repeated
+    n_left_out : number of blocks of rows that repeats leave out: ``n_partitions`` if the objective is cross-fitted,
+        else 0
+    n_rows : number of rows of the table; None if there is no table
     limits : limits set by the caller; they replace those of the algorithm
     ranking : computes feature rankings from the data; None if there is no data, as with a plain function
     """
 
     n_features: int
     n_partitions: int = 1
+    n_left_out: int = 0
+    n_rows: int | None = None
     limits: Limits = field(default_factory=Limits)
     ranking: Ranking | None = None
 
@@ -51,7 +76,8 @@ class State(StatePart):
     ----------
     masks : the subsets to evaluate next, shape (P, n)
     partitions : the repeat of the cross-validation to score each mask on, shape (P,), for one evaluation each. None
-        (the default) scores every mask on all repeats.
+        (the default) scores every mask on all repeats. If the objective is cross-fitted, ``n_partitions + c`` names the
+        rows that repeat c leaves out.
     """
 
     masks: Masks
@@ -152,7 +178,7 @@ class Algorithm(ABC, Generic[S]):
         """Return the subsets to select from, with their losses, the best first; None for the best mask told.
 
         This is read only if the cross-validation is repeated, where the losses of masks scored on different repeats
-        cannot be compared.
+        cannot be compared. A plain pair of masks and losses will do.
         """
         return None
 

@@ -129,7 +129,7 @@ class Race(Algorithm[RaceState]):
 
     def bind(self, problem: Problem) -> Self:
         """Return the race with its inner algorithm bound; the inner one sees a single repeat."""
-        inner = self.algorithm.bind(replace(problem, n_partitions=1))
+        inner = self.algorithm.bind(replace(problem, n_partitions=1, n_left_out=0))
         bound = self if inner is self.algorithm else replace(self, algorithm=inner)
         return bound.with_partitions(problem.n_partitions)
 
@@ -171,7 +171,7 @@ class Race(Algorithm[RaceState]):
 
     def finalists(self, state: RaceState) -> Finalists:
         """Return the elite, best first, with the mean losses over all repeats."""
-        return state.elite, state.elite_fitness
+        return Finalists(state.elite, state.elite_fitness)
 
     @property
     def _other_repeats(self) -> IntArray:

@@ -130,11 +130,14 @@ def _named(values: Mapping[str, object], name: str) -> object:
 
 
 def settings_of(algorithm: DataclassInstance) -> dict[str, object]:
-    """Return an algorithm's settings (the fields that can be passed to its class) as JSON values."""
+    """Return an algorithm's settings (the fields that can be passed to its class) as JSON values.
+
+    Fields that `Algorithm.bind` computes from the data are marked as derived and left out.
+    """
     return {
         field.name: _plain(getattr(algorithm, field.name), field.name)
         for field in dataclasses.fields(algorithm)
-        if field.init
+        if field.init and not field.metadata.get("derived")
     }
 
 

@@ -24,7 +24,7 @@ from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Splits
 from subswarm.engines.data import Fold
 from subswarm.errors import DataError, SettingError, SubswarmWarning
 
-__all__ = ["DEFAULT_FOLDS", "default_folds", "fixed_folds", "is_number", "is_splits", "is_stratified", "partitions_in"]
+__all__ = ["DEFAULT_FOLDS", "cross_fit_folds", "default_folds", "fixed_folds", "is_number", "is_splits", "is_stratified", "partitions_in"]
 
 DEFAULT_FOLDS = 10
 """Number of folds if ``cv`` is not given and the rows allow it."""
@@ -97,6 +97,58 @@ def default_folds(y: AnyArray, *, classifier: bool, least_test_rows: int = 1) ->
             f"the usual {wanted} folds need {wanted * least_test_rows} rows{each}, but the table has {len(y)}"
         )
     return wanted, ""
+
+
+def cross_fit_folds(
+    cv: Splits | None,
+    y: AnyArray,
+    *,
+    estimator: Estimator,
+    random_state: int | np.random.RandomState | None = 0,
+    repeats: int,
+    least_test_rows: int = 1,
+) -> tuple[tuple[Fold, ...], tuple[Fold, ...]] | None:
+    """Draw the folds of cross-fitted repeats, and the rows that each repeat leaves out.
+
+    The rows are divided into as many blocks as there are repeats. Repeat c has folds of the rows outside block c; the
+    left-out fold c trains on these rows and tests on block c. Returns the folds of all repeats, one repeat after the
+    other, and the left-out folds; None if ``cv`` is not a number of folds, or if there are too few rows.
+    """
+    if not (cv is None or is_number(cv)):
+        return None
+    classifier = is_classifier(estimator)
+    stratified = is_stratified(y, classifier)
+    wanted = default_folds(y, classifier=classifier, least_test_rows=least_test_rows)[0] if cv is None else int(cv)
+    blocks = _blocks(repeats, y, stratified, random_state)
+    if blocks is None or min(map(len, blocks)) < least_test_rows:
+        return None
+    remaining = [np.setdiff1d(np.arange(len(y)), block) for block in blocks]
+    room = min(len(rows) // least_test_rows for rows in remaining)
+    if stratified:
+        room = min(room, *(int(np.unique(y[rows], return_counts=True)[1].max()) for rows in remaining))
+    if room < 2 or (room < wanted and cv is not None):
+        return None
+    folds = []
+    for number, rows in enumerate(remaining):
+        seed = random_state + number if isinstance(random_state, int | np.integer) else random_state
+        splitter = _shuffled(min(wanted, room), y[rows], classifier, seed, 1, "cv")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The least populated class")
+            folds += [Fold(rows[train], rows[test]) for train, test in splitter.split(rows, y[rows])]
+    return tuple(folds), tuple(Fold(rows, block) for rows, block in zip(remaining, blocks, strict=True))
+
+
+def _blocks(
+    count: int, y: AnyArray, stratified: bool, random_state: int | np.random.RandomState | None
+) -> list[IntArray] | None:
+    """Divide the rows into blocks, stratified if the largest class has enough rows; None if there are too few rows."""
+    if count < 2 or len(y) < 2 * count:
+        return None
+    stratified = stratified and int(np.unique(y, return_counts=True)[1].max()) >= count
+    splitter = (StratifiedKFold if stratified else KFold)(count, shuffle=True, random_state=random_state)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        return [test.astype(np.intp) for _, test in splitter.split(y, y)]
 
 
 def is_number(cv: object) -> TypeGuard[int]:

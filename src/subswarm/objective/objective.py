@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,20 +12,27 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 
-from subswarm._checks import as_masks, check_int, check_jobs, shown
+from subswarm._checks import as_masks, check_bool, check_int, check_jobs, shown
 from subswarm._fingerprint import digest
-from subswarm._types import Estimator, FloatArray, IntArray, Limits, Mask, Masks, Scorer, Splits
+from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Limits, Mask, Masks, Scorer, Splits
 from subswarm.engines.base import DEFAULT_MAX_BYTES, Engine, engine_for
 from subswarm.engines.data import FoldedData, Scoring
 from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataError, SettingError, SubswarmWarning
 from subswarm.objective.constraints import Space
 from subswarm.objective.filters import ranking_scores
-from subswarm.objective.folds import fixed_folds, partitions_in
+from subswarm.objective.folds import cross_fit_folds, fixed_folds, is_number, partitions_in
 from subswarm.objective.scoring import resolve_scoring
 from subswarm.objective.validation import allows_nan, check_groups, check_table, check_target
 
 __all__ = ["ColumnsView", "Engines", "Objective", "check_estimator", "make_objective"]
+
+
+Refold = Callable[[int, int], "Objective"]
+"""Draws other folds: ``refold(repeats, shift)``."""
+
+_SHIFT = 1_000_003
+"""Added to the seed of the folds for new ones."""
 
 
 class Objective:
@@ -33,19 +41,33 @@ class Objective:
     The cross-validation may be repeated. A subset can be scored on all repeats or on one of them; each repeat scored is
     one evaluation.
 
+    The objective may be cross-fitted: then repeat c has only the rows outside a block of rows, and partition
+    ``n_partitions + c`` is the model trained on these rows and scored on the block.
+
     Created by `make_objective`.
 
     Attributes
     ----------
     n_features : number of columns
     n_partitions : number of repeats of the cross-validation
+    n_left_out : number of blocks of rows that repeats leave out: ``n_partitions`` if cross-fitted, else 0
     asked : evaluations requested so far, including those of remembered subsets: repeats scored, summed over the masks
     computed : evaluations computed so far, each mask once on each repeat
     engine : the name of the engine (of the first repeat)
     """
 
-    def __init__(self, estimator: Estimator, data: FoldedData, engines: Engines, ranking_seed: int = 0) -> None:
+    def __init__(
+        self,
+        estimator: Estimator,
+        data: FoldedData,
+        engines: Engines,
+        ranking_seed: int = 0,
+        left_out: Objective | None = None,
+        refold: Refold | None = None,
+    ) -> None:
         self._ranking_seed = ranking_seed
+        self._left_out = left_out
+        self._refold = refold
         self._estimator = estimator
         self._data = data
         self._engines = engines
@@ -56,8 +78,24 @@ class Objective:
 
     def __call__(self, masks: ArrayLike, partitions: ArrayLike | None = None) -> FloatArray:
         """Return the loss of each mask, shape (P,), on all repeats or on the one given in ``partitions`` (P,)."""
+        if partitions is not None and self._left_out is not None:
+            masks = as_masks(masks, self.n_features)
+            chosen = self._chosen(partitions, len(masks), self.n_partitions + self.n_left_out)
+            outside = chosen >= self.n_partitions
+            if outside.any():
+                return self._split_losses(masks, chosen, outside)
         losses = self.fold_losses(masks, partitions)
         return np.asarray(np.add.reduce(losses, axis=1) / losses.shape[1])
+
+    def _split_losses(self, masks: Masks, chosen: IntArray, outside: Mask) -> FloatArray:
+        """Return the loss of each mask, on a repeat or (where ``outside``) on the rows that a repeat leaves out."""
+        assert self._left_out is not None
+        losses = np.empty(len(masks))
+        losses[outside] = self._left_out(masks[outside], chosen[outside] - self.n_partitions)
+        self.asked += int(outside.sum())
+        if not outside.all():
+            losses[~outside] = self(masks[~outside], chosen[~outside])
+        return losses
 
     def fold_losses(self, masks: ArrayLike, partitions: ArrayLike | None = None) -> FloatArray:
         """Return the loss of each mask in each fold, shape (P, n_folds), or in the folds of the repeat given for it."""
@@ -67,13 +105,23 @@ class Objective:
             losses = [self._on_partition(number, keys, masks) for number in range(self.n_partitions)]
             self.asked += len(masks) * self.n_partitions
             return losses[0] if len(losses) == 1 else np.concatenate(losses, axis=1)
-        chosen = self._chosen(partitions, len(masks))
+        chosen = self._chosen(partitions, len(masks), self.n_partitions)
         found = np.empty((len(masks), self._data.folds_each))
         for number in np.unique(chosen):
             rows = np.flatnonzero(chosen == number)
             found[rows] = self._on_partition(int(number), [keys[row] for row in rows], masks[rows])
         self.asked += len(masks)
         return found
+
+    def on_all_rows(self) -> Objective:
+        """Return the objective whose folds divide all rows: this one, or one repeat if it is cross-fitted."""
+        if self._left_out is None or self._refold is None:
+            return self
+        return self._refold(1, 0)
+
+    def on_new_folds(self, repeats: int) -> Objective | None:
+        """Return an objective with repeats of other folds of all rows; None if the folds were not drawn from a seed."""
+        return None if self._refold is None else self._refold(repeats, 1)
 
     def losses_of(self, mask: ArrayLike) -> FloatArray:
         """Return the loss of one subset in each fold, shape (n_folds,), without counting it as asked."""
@@ -84,7 +132,8 @@ class Objective:
 
     def fresh(self) -> Objective:
         """Return the same objective without remembered losses and counts; it shares the engines and their tables."""
-        return Objective(self._estimator, self._data, self._engines, self._ranking_seed)
+        left_out = None if self._left_out is None else self._left_out.fresh()
+        return Objective(self._estimator, self._data, self._engines, self._ranking_seed, left_out, self._refold)
 
     def fold_scores(self, mask: ArrayLike) -> FloatArray:
         """Return the score (not the loss) of one subset in each fold, from scikit-learn's ``cross_val_score``."""
@@ -107,8 +156,17 @@ class Objective:
         return self._data.n_partitions
 
     @property
+    def n_left_out(self) -> int:
+        return 0 if self._left_out is None else self._left_out.n_partitions
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows of the table."""
+        return len(self._data.X)
+
+    @property
     def computed(self) -> int:
-        return sum(map(len, self._memos))
+        return sum(map(len, self._memos)) + (0 if self._left_out is None else self._left_out.computed)
 
     @property
     def engine(self) -> str:
@@ -134,12 +192,16 @@ class Objective:
         """The limits on subsets: none."""
         return Limits()
 
-    def ranking(self, name: str) -> FloatArray:
-        """Return the scores of all columns in the ranking of this name, such as "mrmr", computed on the whole table."""
+    def ranking(self, name: str, partition: int | None = None, /) -> FloatArray:
+        """Return the scores of all columns in the ranking of this name, such as "mrmr".
+
+        It is computed on the whole table, or on the rows of one repeat of a cross-fitted objective.
+        """
+        rows = slice(None) if partition is None or self._left_out is None else self._left_out.data.folds[partition].train
         return ranking_scores(
             name,
-            self._data.X,
-            self._data.y,
+            self._data.X[rows],
+            self._data.y[rows],
             classification=is_classifier(self._estimator),
             random_state=self._ranking_seed,
         )
@@ -150,9 +212,12 @@ class Objective:
 
     def fingerprint_parts(self) -> dict[str, str]:
         """Return the digests of table, target, folds, metadata, scoring and estimator, by name."""
-        return self._data.fingerprint_parts() | {"estimator": digest(self._estimator)}
+        parts = self._data.fingerprint_parts() | {"estimator": digest(self._estimator)}
+        if self._left_out is not None:
+            parts["left-out rows"] = self._left_out.data.fingerprint_parts()["folds"]
+        return parts
 
-    def _chosen(self, partitions: ArrayLike, count: int) -> IntArray:
+    def _chosen(self, partitions: ArrayLike, count: int, limit: int) -> IntArray:
         try:
             chosen = np.asarray(partitions)
         except (TypeError, ValueError):  # rows of different lengths, or an object that is not an array
@@ -161,9 +226,9 @@ class Objective:
             raise DataError(
                 f"partitions must be whole numbers, one for each of the {count} masks; got {shown(partitions)}."
             )
-        if count and not 0 <= chosen.min() <= chosen.max() < self.n_partitions:
+        if count and not 0 <= chosen.min() <= chosen.max() < limit:
             raise DataError(
-                f"partitions must be from 0 to {self.n_partitions - 1}; got {chosen.min()} to {chosen.max()}."
+                f"partitions must be from 0 to {limit - 1}; got {chosen.min()} to {chosen.max()}."
             )
         return chosen.astype(np.intp)
 
@@ -219,6 +284,7 @@ def make_objective(
     *,
     cv: Splits | None = None,
     repeats: int = 1,
+    cross_fit: bool = False,
     scoring: str | Scorer | None = None,
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
@@ -242,6 +308,10 @@ def make_objective(
         Repeats of the cross-validation if ``cv`` is an integer: the loss is the mean over the folds of all repeats,
         as with ``RepeatedStratifiedKFold(n_splits=cv, n_repeats=repeats, random_state=random_state)``, which may also
         be given as ``cv``. A list of splits is taken as that many repeats, one after the other.
+    cross_fit : bool, default=False
+        Whether each repeat leaves out a block of rows, on which `2d-elite` chooses the number of features and
+        estimates the score of its selection. This needs ``repeats`` of at least 2, a number of folds and no groups,
+        and at least two rows for each repeat; otherwise the repeats have all rows.
     scoring : name, callable or None
         The loss is ``1 - score``, or ``-score`` for names that begin with ``neg_``.
     groups : array of shape (N,), optional
@@ -288,15 +358,30 @@ def make_objective(
     target = check_target(y, len(table), numeric=is_regressor(estimator), multi_output=tags.target_tags.multi_output)
     check_groups(groups, len(table))
     scorer = resolve_scoring(estimator, scoring)
-    folds = fixed_folds(
-        cv,
-        table,
-        target,
-        estimator=estimator,
-        groups=groups,
-        random_state=random_state,
-        repeats=repeats,
-        least_test_rows=scorer.least_rows,
+    check_bool("cross_fit", cross_fit)
+    divided = None
+    if cross_fit and groups is None and _allows_left_out_rows(scorer, target, repeats, is_classifier(estimator)):
+        divided = cross_fit_folds(
+            cv,
+            target,
+            estimator=estimator,
+            random_state=random_state,
+            repeats=repeats,
+            least_test_rows=scorer.least_rows,
+        )
+    folds = (
+        divided[0]
+        if divided is not None
+        else fixed_folds(
+            cv,
+            table,
+            target,
+            estimator=estimator,
+            groups=groups,
+            random_state=random_state,
+            repeats=repeats,
+            least_test_rows=scorer.least_rows,
+        )
     )
     data = FoldedData(
         X=table,
@@ -304,12 +389,53 @@ def make_objective(
         folds=folds,
         scoring=scorer,
         params=dict(params or {}),
-        n_partitions=partitions_in(cv, len(folds), repeats),
+        n_partitions=repeats if divided is not None else partitions_in(cv, len(folds), repeats),
     )
     estimator = clone_estimator(estimator)
-    engines = Engines(estimator, data, engine=engine, device=device, n_jobs=n_jobs, max_bytes=int(max_bytes))
+    make_engines = partial(
+        Engines, estimator, engine=engine, device=device, n_jobs=n_jobs, max_bytes=int(max_bytes)
+    )
     seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
-    return Objective(estimator, data, engines, ranking_seed=seed)
+    left_out = None
+    if divided is not None:
+        outside = replace(data, folds=divided[1])
+        left_out = Objective(estimator, outside, make_engines(data=outside), ranking_seed=seed)
+    refold = None
+    if groups is None and (cv is None or is_number(cv)) and isinstance(random_state, int | np.integer):
+        refold = partial(_fold_again, cv, data, estimator, int(random_state), make_engines)
+    return Objective(estimator, data, make_engines(data=data), seed, left_out, refold)
+
+
+def _fold_again(
+    cv: int | None,
+    data: FoldedData,
+    estimator: Estimator,
+    random_state: int,
+    make_engines: Callable[..., Engines],
+    repeats: int,
+    shift: int,
+) -> Objective:
+    """Return an objective with ``repeats`` repeats of other folds; a ``shift`` of 0 draws the first folds again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SubswarmWarning)  # the first folds have warned already
+        folds = fixed_folds(
+            cv,
+            data.X,
+            data.y,
+            estimator=estimator,
+            random_state=(random_state + shift * _SHIFT) % 2**32,
+            repeats=repeats,
+            least_test_rows=data.scoring.least_rows,
+        )
+        refolded = replace(data, folds=folds, n_partitions=repeats)
+        return Objective(estimator, refolded, make_engines(data=refolded), random_state)
+
+
+def _allows_left_out_rows(scoring: Scoring, y: AnyArray, repeats: int, classifier: bool) -> bool:
+    """Return whether every block of left-out rows can be scored: scores other than accuracy need rows of each class."""
+    if not classifier or scoring.name == "accuracy":
+        return True
+    return y.ndim == 1 and int(np.unique(y, return_counts=True)[1].min()) >= repeats
 
 
 def clone_estimator(estimator: Estimator) -> Estimator:
@@ -391,6 +517,8 @@ class ColumnsView:
         self._space = space
         self.n_features = space.n_features
         self.n_partitions = objective.n_partitions
+        self.n_left_out = objective.n_left_out
+        self.n_rows: int | None = objective.n_rows
 
     def __call__(self, masks: Masks, partitions: IntArray | None = None) -> FloatArray:
         return self._objective(self._space.columns(masks), partitions)
@@ -403,9 +531,9 @@ class ColumnsView:
         """The limits on subsets that the space sets."""
         return self._space.limits
 
-    def ranking(self, name: str) -> FloatArray:
+    def ranking(self, name: str, partition: int | None = None, /) -> FloatArray:
         """Return the scores of all features in the ranking of this name."""
-        return self._space.feature_scores(self._objective.ranking(name))
+        return self._space.feature_scores(self._objective.ranking(name, partition))
 
     def fingerprint_parts(self) -> dict[str, str]:
         """Return the digests of the objective's parts, and of which columns belong to which feature of the search."""

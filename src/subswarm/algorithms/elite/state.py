@@ -35,6 +35,10 @@ class EliteSwarm(State):
     walking : whether the masks are candidates of the walk
     agreeing : whether the masks are the subsets that the islands agree on
     agreed, agreed_fitness : those subsets and their losses, shape (A, n) and (A,); empty before they are evaluated
+    guide : number of the ranking that each particle was drawn by, 0 for none, shape (C * P,)
+    places : place of each feature in the guides' rankings on the rows of each island, and on all rows, shape
+        (G, C + 1, n); G is 0 unless the objective is cross-fitted
+    left_out : losses of each island's candidates on the rows it leaves out, shape (A, C); empty before that
     """
 
     layout: ClassVar[Layout | None] = Layout(
@@ -44,9 +48,15 @@ class EliteSwarm(State):
             "visited": "visited",
             "agreed": "agreed",
             "agreed_fitness": "agreed",
+            "left_out": "left_out",
         },
         optional=("partitions",),
-        ranges={"stagnation": (0, None), "spent": (0, None)},
+        ranges={
+            "stagnation": (0, None),
+            "spent": (0, None),
+            "guide": (0, None),
+            "places": (0, "n_features"),
+        },
     )
 
     masks: Masks
@@ -63,11 +73,16 @@ class EliteSwarm(State):
     agreeing: bool
     agreed: Masks
     agreed_fitness: FloatArray
+    guide: IntArray
+    places: IntArray
+    left_out: FloatArray
 
     def is_consistent(self) -> bool:
         """Return whether the number of masks fits what they are evaluated for."""
+        if (self.guide > len(self.places)).any() or (len(self.left_out) and len(self.agreed) > len(self.left_out)):
+            return False
         if self.agreeing:
-            return self.partitions is None and not self.walking
+            return not self.walking
         expected = self.walk.masks if self.walking else self.elite
         return self.partitions is not None and len(self.masks) == len(expected)
 

@@ -9,17 +9,26 @@ the likelihood that growing (or shrinking) helps. A short floating forward searc
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar, Protocol, Self, cast
 
 import numpy as np
 from numpy.random import Generator
 
-from subswarm._checks import check_int, check_real
+from subswarm._checks import as_tuple, check_choice, check_int, check_real
 from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
-from subswarm.algorithms.base import Algorithm, Finalists
+from subswarm.algorithms.base import Algorithm, Finalists, Problem
 from subswarm.algorithms.compiled import kernel_or
 from subswarm.algorithms.elite import numpy as elite_numpy
+from subswarm.algorithms.elite.cross_fit import (
+    CrossFit,
+    draw_guided,
+    nested_sizes,
+    places_of,
+    prefixes,
+    rank_finalists,
+    weigh_guides,
+)
 from subswarm.algorithms.elite.moves import Moves, nested_by_agreement
 from subswarm.algorithms.elite.state import EliteSwarm
 from subswarm.algorithms.sequential import SFFS, Walk
@@ -45,6 +54,10 @@ class TwoDElite(Algorithm[EliteSwarm]):
     its children on its own repeat only. Shortly before the budget ends, the features are ranked by the number of the
     islands' best subsets that contain them. Prefixes of this ranking are scored on all repeats, and the largest one
     that is not much worse than the best is selected. A feature that only one repeat favours by chance is voted out.
+
+    If the objective is cross-fitted (the default of `SwarmSelector`), each island leaves out a block of rows. A part of
+    its particles starts from features that a guide ranks high on the other rows; how many, is learnt from which of them
+    do well. At the end, prefixes of the ranking by votes and of the guides' rankings are scored on the left-out rows.
 
     Parameters
     ----------
@@ -76,6 +89,8 @@ class TwoDElite(Algorithm[EliteSwarm]):
     tolerance : float, default=0.02
         How much worse the selected prefix may be than the best one, as a share of the difference between the best and
         the worst prefix.
+    guides : tuple of str, default=("relieff", "anova-f")
+        Rankings that guide a search on a cross-fitted objective. A ranking that the data do not allow is left out.
     n_partitions : int or None
         Number of repeats of the cross-validation; filled in by the search.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
@@ -98,7 +113,9 @@ class TwoDElite(Algorithm[EliteSwarm]):
     agreement: int = 20
     agreement_sizes: int = 25
     tolerance: float = 0.02
+    guides: tuple[str, ...] = ("relieff", "anova-f")
     n_partitions: int | None = None
+    cross_fit: CrossFit | None = field(default=None, repr=False, metadata={"derived": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,6 +132,16 @@ class TwoDElite(Algorithm[EliteSwarm]):
         check_int("agreement_sizes", self.agreement_sizes, low=1)
         check_real("tolerance", self.tolerance, low=0, high=1)
         check_int("n_partitions", self.n_partitions, low=1, optional=True)
+        for guide in as_tuple("guides", self.guides, of="names of rankings"):
+            check_choice("each of guides", guide, ("anova-f", "mrmr", "mutual-information", "relieff"))
+        object.__setattr__(self, "guides", tuple(self.guides))
+
+    def bind(self, problem: Problem) -> Self:
+        """Return the algorithm with one island for each repeat; on a cross-fitted objective, with its guides."""
+        bound = super().bind(problem)
+        if not problem.n_left_out or bound.cross_fit is not None:
+            return bound
+        return replace(bound, cross_fit=CrossFit.of(self.guides, problem))
 
     def with_partitions(self, n_partitions: int) -> Self:
         """Return the algorithm with one island for each repeat."""
@@ -130,7 +157,16 @@ class TwoDElite(Algorithm[EliteSwarm]):
     def begin(self, n_features: int, rng: Generator) -> EliteSwarm:
         islands = self.n_partitions or 1
         count = islands * self.particles
-        masks = self._first(count, n_features, rng)
+        places = places_of(self.cross_fit.orders if self.cross_fit else (), islands, n_features)
+        guide = np.zeros(count, dtype=np.intp)
+        if self.cross_fit is None:
+            masks = self._first(count, n_features, rng)
+        else:
+            guide = np.arange(count) % (len(places) + 1)
+            masks = draw_guided(places, guide, np.repeat(np.arange(islands), self.particles), rng)
+            given = self.initial_masks(n_features, room=count)
+            masks[: len(given)] = given
+            masks = self.rules(n_features).legalize(masks, rng)
         return EliteSwarm(
             masks=masks,
             partitions=np.repeat(np.arange(islands), self.particles),
@@ -146,11 +182,18 @@ class TwoDElite(Algorithm[EliteSwarm]):
             agreeing=False,
             agreed=np.empty((0, n_features), dtype=bool),
             agreed_fitness=np.empty(0),
+            guide=guide,
+            places=places,
+            left_out=np.empty((0, islands)),
         )
 
     def step(self, state: EliteSwarm, fitness: FloatArray, progress: float, rng: Generator) -> EliteSwarm:
         """Learn from the losses, then ask for candidates of the walk, the agreed subsets or children of the elite."""
         islands = state.island_count
+        if state.agreeing and state.partitions is not None:
+            losses = fitness.reshape(islands, -1).T.copy()
+            spent = state.spent + len(fitness)
+            return replace(state, left_out=losses, masks=self._candidates(state, rng), partitions=None, spent=spent)
         if state.agreeing:
             swarm = replace(state, agreed=state.masks, agreed_fitness=fitness, agreeing=False)
         elif state.walking:
@@ -160,6 +203,10 @@ class TwoDElite(Algorithm[EliteSwarm]):
         swarm = replace(swarm, spent=state.spent + len(fitness) * (islands if state.agreeing else 1))
         if self._may_walk(swarm, progress):
             return replace(swarm, masks=swarm.walk.masks, partitions=_first_partition(swarm.walk), walking=True)
+        if self.cross_fit is not None and not len(swarm.agreed) and self._must_agree_now(swarm, progress):
+            masks = np.concatenate([self._candidates(swarm, rng, island) for island in range(islands)])
+            owner = np.repeat(np.arange(islands), len(masks) // islands)
+            return replace(swarm, masks=masks, partitions=islands + owner, agreeing=True)
         if islands > 1 and not len(swarm.agreed) and self._must_agree_now(swarm, progress):
             return replace(swarm, masks=self._agreed(swarm, rng), partitions=None, agreeing=True)
         swarm = self._refreshed(swarm, rng)
@@ -167,13 +214,17 @@ class TwoDElite(Algorithm[EliteSwarm]):
 
     def finalists(self, state: EliteSwarm) -> Finalists:
         """Return the agreed subsets with their losses on all repeats; before there are any, the islands' elite."""
+        if len(state.agreed) and self.cross_fit is not None:
+            sizes = len(nested_sizes(state.agreed.shape[1], self.agreement_sizes))
+            trust = self.cross_fit.trust(state.agreed.shape[1])
+            return rank_finalists(state.agreed, state.left_out, state.agreed_fitness, sizes, trust)
         if len(state.agreed):
             masks, fitness = state.agreed, state.agreed_fitness
             good = fitness <= fitness.min() + self.tolerance * np.ptp(fitness)
             order = np.lexsort((fitness, -masks.sum(axis=1), ~good))
-            return masks[order], fitness[order]
+            return Finalists(masks[order], fitness[order])
         order = np.lexsort((state.cardinality, state.fitness))[: int(np.isfinite(state.fitness).sum())]
-        return state.elite[order], state.fitness[order]
+        return Finalists(state.elite[order], state.fitness[order])
 
     def _first(self, count: int, n_features: int, rng: Generator) -> Masks:
         """Return subsets to start from: the initial ones, then random ones with log-uniform sizes from 1 to n."""
@@ -243,6 +294,8 @@ class TwoDElite(Algorithm[EliteSwarm]):
             stale[swarm.ranking()[:, 0]] = False
         if not stale.any():
             return swarm
+        if self.cross_fit is not None:
+            return self._restarted(swarm, np.flatnonzero(stale), rng)
         elite = swarm.elite.copy()
         elite[stale] = replace(self, initial_subsets=())._first(int(stale.sum()), elite.shape[1], rng)
         return replace(
@@ -251,6 +304,20 @@ class TwoDElite(Algorithm[EliteSwarm]):
             fitness=np.where(stale, np.inf, swarm.fitness),
             stagnation=np.where(stale, 0, swarm.stagnation),
         )
+
+    def _restarted(self, swarm: EliteSwarm, stale: IntArray, rng: Generator) -> EliteSwarm:
+        """Return the swarm with new guided particles; the guides of an island's better half are drawn more often."""
+        guide, islands = swarm.guide.copy(), swarm.islands
+        better = swarm.ranking()[:, : (self.particles + 1) // 2]
+        for island in np.unique(islands[stale]):
+            own = stale[islands[stale] == island]
+            chances = weigh_guides(swarm.guide, better[island], len(swarm.places) + 1)
+            guide[own] = rng.choice(len(chances), size=len(own), p=chances)
+        elite, fitness, stagnation = swarm.elite.copy(), swarm.fitness.copy(), swarm.stagnation.copy()
+        new = draw_guided(swarm.places, guide[stale], islands[stale], rng)
+        elite[stale] = self.rules(elite.shape[1]).legalize(new, rng)
+        fitness[stale], stagnation[stale] = np.inf, 0
+        return replace(swarm, elite=elite, fitness=fitness, stagnation=stagnation, guide=guide)
 
     def _children(self, swarm: EliteSwarm, progress: float, rng: Generator) -> Masks:
         """Return one child of each particle, if possible one that was not visited before."""
@@ -295,7 +362,20 @@ class TwoDElite(Algorithm[EliteSwarm]):
         if progress <= 0:
             return False
         left = swarm.spent * (1 - progress) / progress
-        return left < len(swarm.elite) + self.agreement_sizes * swarm.island_count
+        needed = self.agreement_sizes * swarm.island_count
+        if self.cross_fit is not None:
+            needed *= 2 * (len(swarm.places) + 1)
+        return left < len(swarm.elite) + needed
+
+    def _candidates(self, swarm: EliteSwarm, rng: Generator, island: int | None = None) -> Masks:
+        """Return prefixes of the rankings of one island, or of all islands and rows, made legal, shape (A, n)."""
+        n_features = swarm.elite.shape[1]
+        voters = swarm.ranking()[slice(None) if island is None else [island], : self.agreement].ravel()
+        sizes = nested_sizes(n_features, self.agreement_sizes)
+        masks, scores = prefixes(
+            swarm.elite[voters].mean(axis=0), swarm.places[:, -1 if island is None else island], sizes
+        )
+        return self.rules(n_features).legalize(masks, rng, preference=scores)
 
     def _agreed(self, swarm: EliteSwarm, rng: Generator) -> Masks:
         """Return prefixes of the ranking by votes, made legal, shape (A, n)."""

@@ -1,0 +1,72 @@
+"""The choice of the subset to select from those that a search found."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from subswarm._search.result import SearchResult, one_standard_error, smallest_not_worse
+from subswarm._types import FloatArray, Front, Masks, Subset
+from subswarm.objective.objective import Objective
+
+__all__ = ["CHOICES", "choose_subset"]
+
+CHOICES = ("smallest", "best", "one-se")
+"""The rules by name."""
+
+NEW_REPEATS = 2
+"""Repeats of new folds on which the candidates are compared if there are no left-out rows."""
+
+
+def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tuple[Subset, FloatArray | None]:
+    """Return the subset that a rule selects, and the losses of its kind on the left-out rows, if there are any.
+
+    Parameters
+    ----------
+    result : result of a search on the objective, with masks over columns
+    objective : the objective over columns
+    rule : one of `CHOICES`
+    """
+    finalists = result.finalists
+    if rule == "one-se" or finalists is None or finalists.paired is None:
+        chosen = one_standard_error(result) if rule == "one-se" else result.best
+        if rule == "smallest":
+            chosen = _smallest_of_front(result, objective)
+        return chosen, _left_out_of(result, chosen)
+    row = smallest_not_worse(finalists.masks, finalists.paired[:, None]) if rule == "smallest" else 0
+    left_out = None if finalists.left_out is None else finalists.left_out[row]
+    return Subset(finalists.masks[row].copy(), float(finalists.fitness[row])), left_out
+
+
+def _smallest_of_front(result: SearchResult, objective: Objective) -> Subset:
+    """Return the smallest subset of the front that is not worse than the best, on folds that were not optimised.
+
+    If there are no such folds, or no time is left, it is compared on the folds of the search.
+    """
+    front = _undominated(result.front)
+    if len(front) == 1 or result.stop_reason == "interrupted":
+        return result.best
+    compared = objective.on_new_folds(NEW_REPEATS) if result.stop_reason != "seconds" else None
+    losses = _fold_losses(objective if compared is None else compared, front.masks)
+    row = smallest_not_worse(front.masks, losses)
+    return Subset(front.masks[row].copy(), float(front.fitness[row]))
+
+
+def _undominated(front: Front) -> Front:
+    """Return the subsets that are better than every smaller one."""
+    before = np.concatenate([[np.inf], np.minimum.accumulate(front.fitness)[:-1]])
+    better = front.fitness < before
+    return Front(front.masks[better], front.fitness[better])
+
+
+def _fold_losses(objective: Objective, masks: Masks) -> FloatArray:
+    """Return the losses of the masks, shape (K, repeats, folds)."""
+    return objective.fold_losses(masks).reshape(len(masks), objective.n_partitions, -1)
+
+
+def _left_out_of(result: SearchResult, chosen: Subset) -> FloatArray | None:
+    """Return the losses of a subset on the left-out rows, if it is one of the finalists and they are known."""
+    finalists = result.finalists
+    if finalists is None or finalists.left_out is None:
+        return None
+    same = np.flatnonzero((finalists.masks == chosen.mask).all(axis=1))
+    return finalists.left_out[same[0]] if len(same) else None

@@ -1,0 +1,149 @@
+"""What an elite swarm does on a cross-fitted objective: guided starts, and a size that is chosen on left-out rows.
+
+Each island leaves out a block of rows. Its search, and every ranking of features that guides it, use the other rows
+only, so the left-out rows tell how well its subsets do on new data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from subswarm._types import FloatArray, IntArray, Masks
+from subswarm.algorithms.base import Finalists, Problem
+from subswarm.errors import DataError
+
+__all__ = ["CrossFit", "draw_guided", "nested_sizes", "places_of", "prefixes", "rank_finalists", "weigh_guides"]
+
+MOST_COLUMNS = 200
+"""Largest subset that a search starts from, and largest prefix of a ranking."""
+
+FLATNESS = 5
+"""Added to the place of a feature in a ranking: the weight of a feature is 1 / (place + FLATNESS), places from 1."""
+
+NEIGHBOURS = 2
+"""The loss of a size is averaged with that of this many candidate sizes on either side."""
+
+_TIE = 1e-3
+"""Weight of the rankings among features with equally many votes."""
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """What a search on a cross-fitted objective knows of the table.
+
+    Attributes
+    ----------
+    n_rows : number of rows
+    orders : for each guide, and for each island and then the whole table, the features from best to worst
+    """
+
+    n_rows: int
+    orders: tuple[tuple[tuple[int, ...], ...], ...]
+
+    @classmethod
+    def of(cls, guides: tuple[str, ...], problem: Problem) -> CrossFit:
+        """Rank the features on the rows of each island and on all rows; guides that the data do not allow are left out.
+
+        ReliefF, for example, needs classes.
+        """
+        orders = []
+        for name in guides if problem.ranking is not None else ():
+            try:
+                scores = [problem.ranking(name, island) for island in (*range(problem.n_partitions), None)]
+            except DataError:
+                continue
+            orders.append(tuple(tuple(np.argsort(-each, kind="stable").tolist()) for each in scores))
+        return cls(problem.n_rows or 1, tuple(orders))
+
+    def trust(self, n_features: int) -> float:
+        """Return the weight of the losses on the rows that were searched, against those on the left-out rows.
+
+        The first are less noisy, but too good: the more so, the more features there are for each row.
+        """
+        return 0.5 * self.n_rows / (self.n_rows + n_features)
+
+
+
+def places_of(orders: tuple[tuple[tuple[int, ...], ...], ...], islands: int, n_features: int) -> IntArray:
+    """Return the place of each feature, from 0, in each ranking: shape (G, C + 1, n), the last one for all rows."""
+    order = np.array(orders, dtype=np.intp).reshape(len(orders), islands + 1, n_features)
+    return np.asarray(np.argsort(order, axis=2, kind="stable"))
+
+
+def draw_guided(places: IntArray, guide: IntArray, islands: IntArray, rng: Generator) -> Masks:
+    """Return one subset for each particle, of log-uniform size.
+
+    ``guide`` (P,) is 0 for a random subset; g draws the features with weights that fall with their place in ranking
+    g - 1 on the rows of the particle's island.
+    """
+    n_features = places.shape[2]
+    count = len(guide)
+    sizes = np.exp(rng.uniform(0.0, np.log(min(n_features, MOST_COLUMNS) + 1), size=(count, 1))).astype(np.intp)
+    keys = rng.exponential(size=(count, n_features))
+    guided = np.flatnonzero(guide)
+    keys[guided] *= places[guide[guided] - 1, islands[guided]] + 1 + FLATNESS
+    return np.asarray(keys.argsort(axis=1).argsort(axis=1) < np.maximum(sizes, 1))
+
+
+def weigh_guides(guide: IntArray, best: IntArray, count: int) -> FloatArray:
+    """Return the probability of each guide, shape (count,): its share of the best particles, plus one particle."""
+    numbers = np.bincount(guide[best], minlength=count) + 1.0
+    return np.asarray(numbers / numbers.sum())
+
+
+def nested_sizes(n_features: int, count: int) -> IntArray:
+    """Return at most ``count`` sizes from 1 to n (or 200), spaced geometrically.
+
+    Examples
+    --------
+    >>> nested_sizes(30, 6).tolist()
+    [1, 2, 4, 8, 15, 30]
+    """
+    return np.unique(np.round(np.geomspace(1, min(n_features, MOST_COLUMNS), count)).astype(np.intp))
+
+
+def prefixes(votes: FloatArray, places: IntArray, sizes: IntArray) -> tuple[Masks, FloatArray]:
+    """Return the prefixes of the ranking by votes (ties broken by the guides) and of each guide's ranking.
+
+    Parameters
+    ----------
+    votes : share of the best subsets that contain each feature, shape (n,)
+    places : place of each feature in each guide's ranking, shape (G, n)
+
+    Returns
+    -------
+    The masks, ranking by ranking, shape ((G + 1) S, n), and the scores of the features for each, of the same shape.
+    """
+    guided = 1.0 / (places + 1 + FLATNESS)
+    scores = np.concatenate([(votes + _TIE * guided.sum(axis=0))[None], guided])
+    place = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1, kind="stable")
+    masks = place[:, None, :] < sizes[:, None]
+    return masks.reshape(-1, len(votes)), np.repeat(scores, len(sizes), axis=0)
+
+
+def rank_finalists(masks: Masks, left_out: FloatArray, within: FloatArray, sizes: int, trust: float) -> Finalists:
+    """Return the candidates, the best first.
+
+    Parameters
+    ----------
+    masks : the prefixes of rankings of all rows, ranking by ranking, shape (K, n)
+    left_out : losses of the corresponding prefixes of each island on the rows it left out, shape (K, C)
+    within : losses of ``masks`` on the rows that were searched, shape (K,)
+    sizes : number of sizes of each ranking
+    trust : weight of ``within``
+    """
+    outside = _smooth(left_out.reshape(-1, sizes, left_out.shape[1])).reshape(left_out.shape)
+    paired = (1 - trust) * outside + trust * _smooth(within.reshape(-1, sizes, 1)).reshape(-1, 1)
+    fitness = paired.mean(axis=1)
+    order = np.lexsort((masks.sum(axis=1), fitness))
+    return Finalists(masks[order], fitness[order], paired[order], outside[order])
+
+
+def _smooth(losses: FloatArray) -> FloatArray:
+    """Return the mean of each size's losses and those of its neighbours, shape (rankings, sizes, C)."""
+    padded = np.pad(losses, ((0, 0), (NEIGHBOURS, NEIGHBOURS), (0, 0)), mode="edge")
+    count = losses.shape[1]
+    return np.asarray(np.mean([padded[:, shift : shift + count] for shift in range(2 * NEIGHBOURS + 1)], axis=0))
