@@ -120,9 +120,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         "mrmr") ranks highest on the table passed to ``fit``. Fixed features are always included.
     choose : "smallest", "best" or "one-se", default="smallest"
         Which of the best subsets of each size to select. "smallest" is the smallest one that is not worse than the best
-        by more than the noise: one standard error of the paired differences between their losses, on rows or folds that
-        the search did not optimise (the left-out rows, or two new repeats of the cross-validation if ``cv`` is a number
-        of folds). "best" is the one with the best score. "one-se" is the smallest one whose score is within one
+        by more than the noise of the paired differences between their losses, on rows or folds that the search did not
+        optimise (the left-out rows, or two new repeats of the cross-validation if ``cv`` is a number of folds). How
+        many standard errors count as noise grows with the rows: 0.7 for 200 rows, 1.7 for 1000. "best" is the one with the best score. "one-se" is the smallest one whose score is within one
         standard error of the best score; it selects the fewest features.
     held_out : int, splitter, list of splits or None
         Nested cross-validation: repeat the search without each of this many outer folds, score its selection there,

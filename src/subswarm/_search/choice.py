@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subswarm._search.result import SearchResult, one_standard_error, smallest_not_worse
+from subswarm._search.result import SearchResult, noise_width, one_standard_error, smallest_not_worse
 from subswarm._types import FloatArray, Front, Masks, Subset
 from subswarm.objective.objective import Objective
 
@@ -32,7 +32,8 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
         if rule == "smallest":
             chosen = _smallest_of_front(result, objective)
         return chosen, _left_out_of(result, chosen)
-    row = smallest_not_worse(finalists.masks, finalists.paired[:, None]) if rule == "smallest" else 0
+    width = noise_width(objective.n_rows)
+    row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width) if rule == "smallest" else 0
     left_out = None if finalists.left_out is None else finalists.left_out[row]
     return Subset(finalists.masks[row].copy(), float(finalists.fitness[row])), left_out
 
@@ -47,7 +48,7 @@ def _smallest_of_front(result: SearchResult, objective: Objective) -> Subset:
         return result.best
     compared = objective.on_new_folds(NEW_REPEATS) if result.stop_reason != "seconds" else None
     losses = _fold_losses(objective if compared is None else compared, front.masks)
-    row = smallest_not_worse(front.masks, losses)
+    row = smallest_not_worse(front.masks, losses, noise_width(objective.n_rows))
     return Subset(front.masks[row].copy(), float(front.fitness[row]))
 
 

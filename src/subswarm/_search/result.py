@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -20,6 +21,7 @@ __all__ = [
     "Recording",
     "SearchResult",
     "Snapshot",
+    "noise_width",
     "one_standard_error",
     "smallest_not_worse",
     "result_html",
@@ -203,6 +205,20 @@ def one_standard_error(result: SearchResult) -> Subset:
         return result.best
     within = np.flatnonzero(result.front.fitness <= result.best.fitness + error)
     return result.front.subset_of_size(int(result.front.cardinality[within].min()))
+
+
+def noise_width(n_rows: int) -> float:
+    """Return how many standard errors count as noise for a table of this many rows.
+
+    With few rows, a standard error is large compared with what a useful column contributes, so that only a part of it
+    counts; with many rows, several are still a small difference.
+
+    Examples
+    --------
+    >>> [round(noise_width(rows), 2) for rows in (50, 200, 1000, 5000)]
+    [0.3, 0.68, 1.73, 2.77]
+    """
+    return max(0.3, 0.45 * math.log2(n_rows / 70))
 
 
 def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> int:

@@ -19,12 +19,11 @@ from subswarm.errors import SettingError
 __all__ = ["Algorithm", "AnyAlgorithm", "Finalists", "Problem", "Ranking", "State"]
 
 
-
 class Ranking(Protocol):
     """Computes the scores of all features, shape (n,), for the name of a ranking such as "mrmr"; higher is better."""
 
     def __call__(self, name: str, partition: int | None = None, /) -> FloatArray:
-        """Return the scores on all rows, or on the rows of one repeat of a cross-fitted objective."""
+        """Return the scores on all rows, or on the rows of one repeat of a cross-fitted objective (n_partitions: all)."""
         ...
 
 

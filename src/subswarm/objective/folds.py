@@ -24,7 +24,16 @@ from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Splits
 from subswarm.engines.data import Fold
 from subswarm.errors import DataError, SettingError, SubswarmWarning
 
-__all__ = ["DEFAULT_FOLDS", "cross_fit_folds", "default_folds", "fixed_folds", "is_number", "is_splits", "is_stratified", "partitions_in"]
+__all__ = [
+    "DEFAULT_FOLDS",
+    "cross_fit_folds",
+    "default_folds",
+    "fixed_folds",
+    "is_number",
+    "is_splits",
+    "is_stratified",
+    "partitions_in",
+]
 
 DEFAULT_FOLDS = 10
 """Number of folds if ``cv`` is not given and the rows allow it."""

@@ -31,6 +31,9 @@ __all__ = ["ColumnsView", "Engines", "Objective", "check_estimator", "make_objec
 Refold = Callable[[int, int], "Objective"]
 """Draws other folds: ``refold(repeats, shift)``."""
 
+MOST_RELIEFF_ROWS = 1000
+"""Rows that ReliefF compares with each other if it guides a search: its time grows with their square."""
+
 _SHIFT = 1_000_003
 """Added to the seed of the folds for new ones."""
 
@@ -195,9 +198,15 @@ class Objective:
     def ranking(self, name: str, partition: int | None = None, /) -> FloatArray:
         """Return the scores of all columns in the ranking of this name, such as "mrmr".
 
-        It is computed on the whole table, or on the rows of one repeat of a cross-fitted objective.
+        It is computed on the whole table. With a ``partition`` of a cross-fitted objective it is computed on the rows of
+        that repeat (or on all rows, if the partition is ``n_partitions``), of which ReliefF sees at most
+        `MOST_RELIEFF_ROWS`.
         """
-        rows = slice(None) if partition is None or self._left_out is None else self._left_out.data.folds[partition].train
+        rows = np.arange(self.n_rows)
+        if partition is not None and self._left_out is not None and partition < self.n_partitions:
+            rows = self._left_out.data.folds[partition].train
+        if partition is not None and name == "relieff" and len(rows) > MOST_RELIEFF_ROWS:
+            rows = rows[np.linspace(0, len(rows) - 1, MOST_RELIEFF_ROWS).astype(np.intp)]
         return ranking_scores(
             name,
             self._data.X[rows],
@@ -227,9 +236,7 @@ class Objective:
                 f"partitions must be whole numbers, one for each of the {count} masks; got {shown(partitions)}."
             )
         if count and not 0 <= chosen.min() <= chosen.max() < limit:
-            raise DataError(
-                f"partitions must be from 0 to {limit - 1}; got {chosen.min()} to {chosen.max()}."
-            )
+            raise DataError(f"partitions must be from 0 to {limit - 1}; got {chosen.min()} to {chosen.max()}.")
         return chosen.astype(np.intp)
 
     def _on_partition(self, number: int, keys: list[bytes], masks: Masks) -> FloatArray:
@@ -392,9 +399,7 @@ def make_objective(
         n_partitions=repeats if divided is not None else partitions_in(cv, len(folds), repeats),
     )
     estimator = clone_estimator(estimator)
-    make_engines = partial(
-        Engines, estimator, engine=engine, device=device, n_jobs=n_jobs, max_bytes=int(max_bytes)
-    )
+    make_engines = partial(Engines, estimator, engine=engine, device=device, n_jobs=n_jobs, max_bytes=int(max_bytes))
     seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
     left_out = None
     if divided is not None:

@@ -15,13 +15,25 @@ from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.algorithms.base import Finalists, Problem
 from subswarm.errors import DataError
 
-__all__ = ["CrossFit", "draw_guided", "nested_sizes", "places_of", "prefixes", "rank_finalists", "weigh_guides"]
+__all__ = [
+    "CrossFit",
+    "draw_guided",
+    "first_guides",
+    "nested_sizes",
+    "places_of",
+    "prefixes",
+    "rank_finalists",
+    "weigh_guides",
+]
 
 MOST_COLUMNS = 200
 """Largest subset that a search starts from, and largest prefix of a ranking."""
 
 FLATNESS = 5
 """Added to the place of a feature in a ranking: the weight of a feature is 1 / (place + FLATNESS), places from 1."""
+
+TRUST = 0.3
+"""Weight of the losses on the rows that were searched, if there are many rows for each feature."""
 
 NEIGHBOURS = 2
 """The loss of a size is averaged with that of this many candidate sizes on either side."""
@@ -52,7 +64,7 @@ class CrossFit:
         orders = []
         for name in guides if problem.ranking is not None else ():
             try:
-                scores = [problem.ranking(name, island) for island in (*range(problem.n_partitions), None)]
+                scores = [problem.ranking(name, island) for island in range(problem.n_partitions + 1)]
             except DataError:
                 continue
             orders.append(tuple(tuple(np.argsort(-each, kind="stable").tolist()) for each in scores))
@@ -63,14 +75,25 @@ class CrossFit:
 
         The first are less noisy, but too good: the more so, the more features there are for each row.
         """
-        return 0.5 * self.n_rows / (self.n_rows + n_features)
-
+        return TRUST * self.n_rows / (self.n_rows + n_features)
 
 
 def places_of(orders: tuple[tuple[tuple[int, ...], ...], ...], islands: int, n_features: int) -> IntArray:
     """Return the place of each feature, from 0, in each ranking: shape (G, C + 1, n), the last one for all rows."""
     order = np.array(orders, dtype=np.intp).reshape(len(orders), islands + 1, n_features)
     return np.asarray(np.argsort(order, axis=2, kind="stable"))
+
+
+def first_guides(count: int, guides: int) -> IntArray:
+    """Return the guides of the first particles, shape (count,): every other one has none (0), the rest take turns.
+
+    Examples
+    --------
+    >>> first_guides(7, 2).tolist()
+    [0, 1, 0, 2, 0, 1, 0]
+    """
+    turns = np.arange(count)
+    return np.where(turns % 2, turns // 2 % guides + 1, 0) if guides else np.zeros(count, dtype=np.intp)
 
 
 def draw_guided(places: IntArray, guide: IntArray, islands: IntArray, rng: Generator) -> Masks:

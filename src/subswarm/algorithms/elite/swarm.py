@@ -23,6 +23,7 @@ from subswarm.algorithms.elite import numpy as elite_numpy
 from subswarm.algorithms.elite.cross_fit import (
     CrossFit,
     draw_guided,
+    first_guides,
     nested_sizes,
     places_of,
     prefixes,
@@ -162,7 +163,7 @@ class TwoDElite(Algorithm[EliteSwarm]):
         if self.cross_fit is None:
             masks = self._first(count, n_features, rng)
         else:
-            guide = np.arange(count) % (len(places) + 1)
+            guide = first_guides(count, len(places))
             masks = draw_guided(places, guide, np.repeat(np.arange(islands), self.particles), rng)
             given = self.initial_masks(n_features, room=count)
             masks[: len(given)] = given
