@@ -25,8 +25,8 @@ from subswarm._checks import check_bool, check_choice, check_int, check_real, sh
 from subswarm._fingerprint import digest
 from subswarm._search.budget import Budget
 from subswarm._search.callbacks import Callback, ProgressBar, check_callbacks
-from subswarm._search.loop import search
 from subswarm._search.choice import CHOICES, choose_subset
+from subswarm._search.loop import search
 from subswarm._search.result import History, SearchResult
 from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import Estimator, FloatArray, Mask, Scorer, Splits, Subset
@@ -51,6 +51,9 @@ EVALUATIONS_PER_REPEAT = 1000
 
 MOST_REPEATS = 6
 """With ``repeats="auto"``, the most repeats. docs/results/flagship.md has the measurements."""
+
+FEWEST_CROSS_FITTED = 4
+"""With fewer repeats, each would leave out too many rows, so that they all have all rows."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +95,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         is the mean over all repeats, and each repeat scored counts as one evaluation.
         ``cv=RepeatedStratifiedKFold(...)`` has the same effect. "auto" is chosen for low error on new rows: an
         algorithm that distributes its evaluations among the repeats, such as "2d-elite", gets one repeat for every
-        1000 of ``max_evaluations``, at most 6, and each repeat leaves out a block of rows, on which the number of
-        features is chosen (cross-fitting). Other algorithms, and searches with ``patience``, groups or a splitter, get
-        1 repeat.
+        1000 of ``max_evaluations``, at most 6. From 4 repeats on, each leaves out a block of rows, on which the number
+        of features is chosen (cross-fitting). Other algorithms, and searches with ``patience``, groups or a splitter,
+        get 1 repeat.
     race : bool, default=False
         Whether to score a subset on all repeats only if it does well on the first one (see
         `subswarm.algorithms.Race`). Most subsets then cost one evaluation.
@@ -119,11 +122,11 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         Search only among this many features: those that a filter ("mutual-information", "anova-f", "relieff" or
         "mrmr") ranks highest on the table passed to ``fit``. Fixed features are always included.
     choose : "smallest", "best" or "one-se", default="smallest"
-        Which of the best subsets of each size to select. "smallest" is the smallest one that is not worse than the best
-        by more than the noise of the paired differences between their losses, on rows or folds that the search did not
-        optimise (the left-out rows, or two new repeats of the cross-validation if ``cv`` is a number of folds). How
-        many standard errors count as noise grows with the rows: 0.7 for 200 rows, 1.7 for 1000. "best" is the one with the best score. "one-se" is the smallest one whose score is within one
-        standard error of the best score; it selects the fewest features.
+        Which subset to select. "smallest" is the smallest one that is not worse than the best by more than the noise of
+        the paired differences between their losses. These are taken on rows or folds that the search did not optimise:
+        the left-out rows, or two new repeats of the cross-validation if ``cv`` is a number of folds. How many standard
+        errors count as noise grows with the rows: 0.7 for 200 rows, 1.7 for 1000. "best" is the subset with the best
+        score. "one-se" is the smallest one whose score is within one standard error of the best score.
     held_out : int, splitter, list of splits or None
         Nested cross-validation: repeat the search without each of this many outer folds, score its selection there,
         and store the result in ``held_out_``. It costs one more search for each fold; ``n_jobs`` of them run at a
@@ -276,13 +279,14 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         seed = seed_from(self.random_state)
         fit_params, groups = self._split_metadata(params)
         estimator = set_random_states(clone_estimator(self.estimator), seed)
+        repeats = self._n_repeats()
         objective = make_objective(
             estimator,
             X,
             y,
             cv=self.cv,
-            repeats=self._n_repeats(),
-            cross_fit=isinstance(self.repeats, str),
+            repeats=repeats,
+            cross_fit=isinstance(self.repeats, str) and repeats >= FEWEST_CROSS_FITTED,
             scoring=self.scoring,
             groups=groups,
             n_jobs=self.n_jobs,

@@ -49,15 +49,23 @@ def check_algorithm(algorithm: AnyAlgorithm, *, n_features: int = 12, steps: int
         masks = _check_search(algorithm, n_features, steps, seed, _scaled(shape, scale))
     if algorithm.uses_single_partitions:
         _check_search(algorithm, n_features, steps, seed, _scaled(shape, 1.0), n_partitions=3)
+        _check_search(algorithm, n_features, steps, seed, _scaled(shape, 1.0), n_partitions=3, n_left_out=3)
     _check_budget(algorithm, n_features, sum(map(len, masks)), seed, _scaled(shape, 1.0))
 
 
 def _check_search(
-    algorithm: AnyAlgorithm, n_features: int, steps: int, seed: int, landscape: Landscape, n_partitions: int = 1
+    algorithm: AnyAlgorithm,
+    n_features: int,
+    steps: int,
+    seed: int,
+    landscape: Landscape,
+    n_partitions: int = 1,
+    n_left_out: int = 0,
 ) -> list[Masks]:
     """Return the masks of a search; check that they are the same if it is asked twice and restored at every step."""
-    masks = _run_search(algorithm, n_features, steps, seed, landscape, n_partitions)
-    again = _run_search(algorithm, n_features, steps, seed, landscape, n_partitions, ask_twice=True, restore=True)
+    repeats = (n_partitions, n_left_out)
+    masks = _run_search(algorithm, n_features, steps, seed, landscape, *repeats)
+    again = _run_search(algorithm, n_features, steps, seed, landscape, *repeats, ask_twice=True, restore=True)
     _require(len(masks) == len(again), "asking twice, or saving and restoring, changed the number of steps")
     for step, (one, other) in enumerate(zip(masks, again, strict=True)):
         _require(np.array_equal(one, other), f"asking twice, or saving and restoring, changed step {step}")
@@ -71,12 +79,19 @@ def _run_search(
     seed: int,
     landscape: Landscape,
     n_partitions: int,
+    n_left_out: int,
     *,
     ask_twice: bool = False,
     restore: bool = False,
 ) -> list[Masks]:
     search: AnySearch = Search(
-        algorithm, n_features, np.random.default_rng(seed), evaluations=1000, n_partitions=n_partitions
+        algorithm,
+        n_features,
+        np.random.default_rng(seed),
+        evaluations=1000,
+        n_partitions=n_partitions,
+        n_left_out=n_left_out,
+        n_rows=100 if n_left_out else None,
     )
     ledger = _Ledger(algorithm, n_features)
     asked: list[Masks] = []

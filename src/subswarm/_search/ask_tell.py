@@ -324,10 +324,9 @@ class Search(Generic[S]):
         found = None if self.n_partitions == 1 else self.algorithm.finalists(self._state)
         if found is None:
             return
-        within = self._is_answer(found[0])
-        self._finalists = (
-            Finalists(*(None if part is None else part[within] for part in found)) if within.any() else None
-        )
+        found = Finalists(*found)
+        within = self._is_answer(found.masks)
+        self._finalists = found.among(within) if within.any() else None
 
     def _as_losses(self, fitness: ArrayLike, count: int) -> FloatArray:
         if self.finished:

@@ -23,9 +23,9 @@ __all__ = [
     "Snapshot",
     "noise_width",
     "one_standard_error",
-    "smallest_not_worse",
     "result_html",
     "rows_html",
+    "smallest_not_worse",
     "standard_error",
 ]
 
@@ -216,9 +216,9 @@ def noise_width(n_rows: int) -> float:
     Examples
     --------
     >>> [round(noise_width(rows), 2) for rows in (50, 200, 1000, 5000)]
-    [0.3, 0.68, 1.73, 2.77]
+    [0.6, 0.68, 1.73, 2.77]
     """
-    return max(0.3, 0.45 * math.log2(n_rows / 70))
+    return max(0.6, 0.45 * math.log2(n_rows / 70))
 
 
 def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> int:

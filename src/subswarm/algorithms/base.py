@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from subswarm._checks import as_tuple, check_int
-from subswarm._types import FloatArray, IntArray, Limits, Masks
+from subswarm._types import FloatArray, IntArray, Limits, Mask, Masks
 from subswarm.algorithms.layout import StatePart
 from subswarm.algorithms.masks import SubsetRules
 from subswarm.errors import SettingError
@@ -23,7 +23,7 @@ class Ranking(Protocol):
     """Computes the scores of all features, shape (n,), for the name of a ranking such as "mrmr"; higher is better."""
 
     def __call__(self, name: str, partition: int | None = None, /) -> FloatArray:
-        """Return the scores on all rows, or on the rows of one repeat of a cross-fitted objective (n_partitions: all)."""
+        """Return the scores on all rows, or on those of a repeat of a cross-fitted objective (n_partitions: all)."""
         ...
 
 
@@ -43,6 +43,15 @@ class Finalists(NamedTuple):
     fitness: FloatArray
     paired: FloatArray | None = None
     left_out: FloatArray | None = None
+
+    def among(self, rows: Mask) -> Finalists:
+        """Return only these subsets."""
+        return Finalists(
+            self.masks[rows],
+            self.fitness[rows],
+            None if self.paired is None else self.paired[rows],
+            None if self.left_out is None else self.left_out[rows],
+        )
 
 
 @dataclass(frozen=True)

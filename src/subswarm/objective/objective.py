@@ -198,8 +198,8 @@ class Objective:
     def ranking(self, name: str, partition: int | None = None, /) -> FloatArray:
         """Return the scores of all columns in the ranking of this name, such as "mrmr".
 
-        It is computed on the whole table. With a ``partition`` of a cross-fitted objective it is computed on the rows of
-        that repeat (or on all rows, if the partition is ``n_partitions``), of which ReliefF sees at most
+        It is computed on the whole table. With a ``partition`` of a cross-fitted objective, it is computed on the rows
+        of that repeat (or on all rows, if the partition is ``n_partitions``), of which ReliefF sees at most
         `MOST_RELIEFF_ROWS`.
         """
         rows = np.arange(self.n_rows)

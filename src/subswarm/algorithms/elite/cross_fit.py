@@ -62,9 +62,12 @@ class CrossFit:
         ReliefF, for example, needs classes.
         """
         orders = []
-        for name in guides if problem.ranking is not None else ():
+        ranking = problem.ranking
+        if ranking is None:
+            return cls(problem.n_rows or 1, ())
+        for name in guides:
             try:
-                scores = [problem.ranking(name, island) for island in range(problem.n_partitions + 1)]
+                scores = [ranking(name, island) for island in range(problem.n_partitions + 1)]
             except DataError:
                 continue
             orders.append(tuple(tuple(np.argsort(-each, kind="stable").tolist()) for each in scores))
