@@ -145,6 +145,8 @@ def test_text_and_missing_values_are_named_with_what_to_do(tmp_path):
         (("select", "a" * 400), "is neither a file nor a known table"),
         (("select", "wine", "--out", f"{'a' * 5000}/x.json"), "--out"),
         (("select", "wine", "--report", "no/such/folder/x.html"), "does not exist"),
+        (("select", "wine", "--report", "/"), "--report got /, which is a folder"),
+        (("select", "wine", "--out", "."), "--out got ., which is a folder"),
     ],
 )
 def test_bad_arguments_give_a_one_line_error(arguments, sentence):

@@ -33,6 +33,12 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
         write_whole(tmp_path / "no" / "x", b"new")
 
 
+@pytest.mark.parametrize("name", ["/", ".", ""])
+def test_a_path_without_a_name_is_an_os_error(name):
+    with pytest.raises(IsADirectoryError):
+        write_whole(name, b"content")
+
+
 KILLED = """
 import os, sys
 from subswarm._files import write_whole

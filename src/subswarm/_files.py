@@ -29,6 +29,8 @@ def write_whole(path: str | PathLike[str], content: bytes) -> None:
     process is killed, the next write to the same path removes it.
     """
     target = Path(path)
+    if not target.name:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     temporary = target.with_name(f".{target.name}.{_machine()}-{os.getpid()}-{secrets.token_hex(4)}.part")
     _IN_PROGRESS.add(temporary.name)
     try:

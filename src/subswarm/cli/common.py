@@ -17,15 +17,17 @@ __all__ = ["check_output", "check_report", "print_status", "warnings_as_notes", 
 
 
 def check_output(path: Path | None, *, option: str) -> None:
-    """Raise SettingError, before a search rather than after it, if the folder of an output file does not exist."""
+    """Raise SettingError, before a search rather than after it, if an output file cannot have this path."""
     if path is None:
         return
     try:
-        exists = path.resolve().parent.is_dir()
+        exists, is_folder = path.resolve().parent.is_dir(), path.is_dir()
     except (OSError, ValueError, RuntimeError) as error:  # a path that is too long, has a NUL character or loops
         raise SettingError(f"{option} got {str(path)!r}, which is not a usable path: {error}.") from error
     if not exists:
         raise SettingError(f"{option} got {path}, but the folder {path.parent} does not exist; create it first.")
+    if is_folder:
+        raise SettingError(f"{option} got {path}, which is a folder; give the path of a file in it.")
 
 
 def check_report(report: Path | None, *, option: str = "--report") -> None:
