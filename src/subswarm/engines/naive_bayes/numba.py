@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
+from subswarm._njit import njit
 from subswarm._types import FloatArray, Masks
 from subswarm.engines.data import Codes, Int64Array
 from subswarm.engines.naive_bayes import bounds

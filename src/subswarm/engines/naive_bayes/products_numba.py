@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from subswarm._njit import njit
 from subswarm._types import BoolArray, Float32Array, FloatArray
 from subswarm.engines.data import Codes, Int64Array
 from subswarm.engines.naive_bayes.numba import add_constants, judge_fold, judge_row

@@ -12,7 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import ParamSpec, TypeVar
 
-from numba import njit
+from subswarm._njit import njit
 
 __all__ = [
     "ROWS",

@@ -7,8 +7,8 @@ variable SUBSWARM_SIMD is 0 (see `numba`). Imported only if numba is installed.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from subswarm._njit import njit
 from subswarm._types import AnyArray
 from subswarm.engines.data import Int32Array
 

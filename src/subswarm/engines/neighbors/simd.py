@@ -15,9 +15,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils as untyped_cgutils
 from numba.extending import intrinsic as numba_intrinsic
+
+from subswarm._njit import njit
 
 __all__ = [
     "ROWS",
