@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes, load_wine
 
+from limits import SECONDS
 from subswarm.algorithms import names
 
 
 def run(*arguments: object, status: int = 0, **settings) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", "-m", "subswarm", *map(str, arguments)]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, **settings)
+    process = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, **settings)
     assert process.returncode == status, process.stdout + process.stderr
     assert "Traceback" not in process.stderr
     return process

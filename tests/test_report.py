@@ -16,6 +16,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 
 from browser import opened
+from limits import SECONDS
 from subswarm import SwarmSelector
 from subswarm.errors import SettingError
 from subswarm.nested import HeldOut, held_out
@@ -29,7 +30,7 @@ HEADINGS = ["What was selected", "How reliable is it?", "How it compares", "How 
 
 def run(*arguments, status=0, cwd=None):
     command = [sys.executable, "-W", "error", "-m", "subswarm", *map(str, arguments)]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, cwd=cwd)
+    process = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, cwd=cwd)
     assert process.returncode == status, process.stdout + process.stderr
     return process
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from limits import SECONDS
 from subswarm.report.live_server import LiveServer
 
 PAGE = "<p>größer</p>\n" * 100_000
@@ -28,7 +29,7 @@ def serving(server: LiveServer) -> Iterator[LiveServer]:
     finally:
         server.stop()
         server.close()
-        thread.join(timeout=240)
+        thread.join(timeout=SECONDS)
 
 
 def connected(server: LiveServer, timeout: float = 240) -> socket.socket:
@@ -49,7 +50,7 @@ def request(server: LiveServer) -> bytes:
 
 def reads_the_page(server: LiveServer) -> str:
     place = urlsplit(server.url)
-    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=240)
+    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=SECONDS)
     connection.request("GET", place.path)
     page = connection.getresponse().read().decode()
     connection.close()

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from browser import opened
+from limits import SECONDS
 from subswarm.report.live_server import LiveServer
 from subswarm.report.page import Chart, Charts, Layer, Page, Section, render
 from subswarm.report.study_page import grid_parts, study_page
@@ -52,12 +53,12 @@ def served(store):
     yield server, version
     server.stop()
     server.close()
-    thread.join(timeout=240)
+    thread.join(timeout=SECONDS)
 
 
 def ask(url: str, path: str | None = None, method: str = "GET", **headers: str) -> tuple[int, str]:
     place = urlsplit(url)
-    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=240)
+    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=SECONDS)
     connection.request(method, place.path if path is None else path, headers=headers)
     response = connection.getresponse()
     answer = response.status, response.read().decode()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from limits import SECONDS
 from subswarm.errors import SettingError
 from subswarm.study import Contender, Source, Store, Study, run_study
 
@@ -61,7 +62,7 @@ def wait_for_two_workers(address):
     from distributed import Client
 
     with Client(address, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=240)
+        client.wait_for_workers(2, timeout=SECONDS)
 
 
 def test_a_study_survives_a_killed_worker_with_the_same_content(cluster, tmp_path):
@@ -76,7 +77,7 @@ def test_a_study_survives_a_killed_worker_with_the_same_content(cluster, tmp_pat
 
     summary = run_study(STUDY, tmp_path / "dask.db", backend="dask", scheduler=address, progress=kill_one_on_the_way)
     assert (summary.ran, summary.failed) == (20, 0)
-    assert workers[0].wait(timeout=240) != 0
+    assert workers[0].wait(timeout=SECONDS) != 0
     assert workers[1].poll() is None
     assert done == list(range(21))
     run_study(STUDY, tmp_path / "local.db")

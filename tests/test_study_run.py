@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from limits import SECONDS
 from subswarm.datasets import impute_nearest, load_dataset, sound_folds
 from subswarm.errors import StoreError
 from subswarm.study import Contender, Source, Store, Study, read_study, run_study
@@ -189,7 +190,7 @@ def test_kill_9_at_random_moments_many_times_changes_nothing(tmp_path, seed):
     process = in_a_process(
         "-c", A_CHILD_KILLED_AT_RANDOM, str(file), str(tmp_path / "broken.db"), str(seed), stdout=subprocess.PIPE
     )
-    said, _ = process.communicate(timeout=240)
+    said, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0
     assert int(said) >= 10
     assert digest(tmp_path / "broken.db") == digest(tmp_path / "unbroken.db")
@@ -212,7 +213,7 @@ def test_kill_9_of_the_command_with_two_workers_loses_no_finished_run(tmp_path):
         with Store.reading(store) as opened:
             assert len(opened.done()) >= done
             done = len(opened.done())
-    assert in_a_process(*command, stdout=subprocess.DEVNULL).wait(timeout=240) == 0
+    assert in_a_process(*command, stdout=subprocess.DEVNULL).wait(timeout=SECONDS) == 0
     assert digest(store) == digest(tmp_path / "unbroken.db")
 
 
@@ -224,7 +225,7 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(tmp_path):
     process = in_a_process(*command, stderr=subprocess.PIPE)
     wait_for_runs(store, 1, process)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=240)
+    _, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 130
     assert b"The same command resumes the study" in said
     assert b"Traceback" not in said
@@ -243,7 +244,7 @@ def test_a_killed_worker_is_a_clear_error_and_no_finished_run_is_lost(tmp_path):
     wait_for_runs(store, 1, process)
     workers = [each for each in psutil.Process(process.pid).children() if "popen_loky" in " ".join(each.cmdline())]
     workers[0].kill()
-    _, said = process.communicate(timeout=240)
+    _, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 2
     assert b"a worker process was killed" in said
     with Store.reading(store) as opened:
@@ -332,7 +333,7 @@ time.sleep(600)
     assert not still_alive(started)
 
 
-def wait_for_runs(store, count, process, seconds=240):
+def wait_for_runs(store, count, process, seconds=SECONDS):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         assert process.poll() is None, "the study ended before it could be disturbed"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from limits import SECONDS
 from subswarm.errors import StoreError
 from subswarm.study import Contender, Source, Store, Study
 from subswarm.study.records import Failure, Outcome, ProblemFacts, RunContent, RunTiming
@@ -127,7 +128,7 @@ def test_the_error_of_a_second_writer_names_the_first(filled):
             filled,
             stdout=subprocess.PIPE,
         )
-        said, _ = process.communicate(timeout=240)
+        said, _ = process.communicate(timeout=SECONDS)
     assert "is being written by another process" in said
     assert f"number {os.getpid()}" in said
 
@@ -142,7 +143,7 @@ def test_a_second_writer_can_wait(filled):
     with Store.writing(filled) as store:
         time.sleep(2.5)
         store.record(outcomes()[3])
-    said, _ = process.communicate(timeout=240)
+    said, _ = process.communicate(timeout=SECONDS)
     assert int(said) in (3, 4)
     assert runs_in(filled) == 4
 
@@ -273,7 +274,7 @@ def as_somebody_without_rights(code, *arguments):
     """Root may write everywhere, so such a test gives its rights away first."""
     drop = "import os; import subswarm.study; os.getuid() or (os.setgid(65534), os.setuid(65534))\n"
     process = in_a_process(drop + code, *arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    return process.communicate(timeout=240)[0]
+    return process.communicate(timeout=SECONDS)[0]
 
 
 @pytest.fixture
@@ -318,7 +319,7 @@ with Store.writing(sys.argv[1]) as store:
         print(error)
 """
     process = in_a_process(code, tmp_path / "a.db", ROOT / "tests", stdout=subprocess.PIPE)
-    said, _ = process.communicate(timeout=240)
+    said, _ = process.communicate(timeout=SECONDS)
     assert "the disk is full, or" in said
     assert "Finished runs are kept" in said
     with Store.reading(tmp_path / "a.db") as store:
@@ -379,7 +380,7 @@ def replace_by_a_copy(path):
 def test_the_next_commit_notices_that_the_store_was_removed_or_replaced(filled, what):
     process = a_writer(filled)
     what(filled)
-    said, error = process.communicate("go on\n", timeout=240)
+    said, error = process.communicate("go on\n", timeout=SECONDS)
     assert process.returncode != 0
     assert "recorded" not in said
     assert "StoreError" in error
@@ -398,7 +399,7 @@ def test_a_study_whose_store_is_deleted_ends_with_an_error_and_exit_status_2(tmp
         assert time.monotonic() < deadline
         time.sleep(0.02)
     path.unlink()
-    _, said = process.communicate(timeout=240)
+    _, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 2
     assert said.startswith("error: ")
     assert "was deleted, moved or replaced" in said
@@ -417,9 +418,9 @@ def test_deleting_the_lock_file_lets_no_second_writer_in(filled):
     first = a_writer(filled)
     Path(f"{filled}-lock").unlink()
     second = in_a_process(SECOND_WRITER, filled, stdout=subprocess.PIPE)
-    said, _ = second.communicate(timeout=240)
+    said, _ = second.communicate(timeout=SECONDS)
     assert f"is being written by another process (number {first.pid}" in said
-    assert first.communicate("go on\n", timeout=240)[0] == "recorded\n"
+    assert first.communicate("go on\n", timeout=SECONDS)[0] == "recorded\n"
     assert runs_in(filled) == 4
 
 
@@ -441,7 +442,7 @@ def test_a_writer_that_was_displaced_cannot_write_any_more(filled):
         connection.execute("UPDATE writer SET process = ''")
     connection.close()
     with Store.writing(filled) as second:
-        _, error = first.communicate("go on\n", timeout=240)
+        _, error = first.communicate("go on\n", timeout=SECONDS)
         assert first.returncode != 0
         assert f"another process (number {os.getpid()}" in error
         second.record(outcomes()[3])
