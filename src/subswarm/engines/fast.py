@@ -6,8 +6,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from types import ModuleType
 from typing import Protocol
 
@@ -15,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Masks
+from subswarm.engines.compiled import compiled_or_none, kernels_of
 from subswarm.engines.data import Codes, Fold, FoldedData, Int64Array
 from subswarm.engines.metrics import FixedPredictions
 from subswarm.engines.reference import EstimatorEngine
@@ -132,20 +131,6 @@ def column_lists(masks: Masks) -> tuple[Int64Array, Int64Array]:
     """Return the selected columns of all masks one after the other, and where each mask's columns start and end."""
     columns, starts = _counting().column_lists(masks)
     return columns, starts
-
-
-def kernels_of(prefix: str) -> ModuleType:
-    """Import the compiled kernels ``prefix + "numba"``, or without numba the same functions in ``prefix + "numpy"``."""
-    return compiled_or_none(prefix + "numba") or import_module(prefix + "numpy")
-
-
-@cache
-def compiled_or_none(module: str) -> ModuleType | None:
-    """Import a module of compiled kernels; None if numba is not installed."""
-    try:
-        return import_module(module)
-    except ImportError:
-        return None
 
 
 def _counting() -> ModuleType:
