@@ -9,7 +9,6 @@ import pytest
 import sklearn.metrics as sk
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import make_scorer
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
@@ -266,12 +265,12 @@ def test_a_scorer_or_setting_that_is_not_known_is_not_recognised(scoring):
 
 
 def test_an_estimator_with_its_own_score_is_not_recognised():
-    class Own(DummyRegressor):
+    class Own(KNeighborsRegressor):
         def score(self, X, y, sample_weight=None):
             return 0.0
 
     y = np.arange(20.0)
     folds = (Fold(np.arange(10), np.arange(10, 20)),)
-    for model, known in ((DummyRegressor(), True), (Own(), False), (DummyClassifier(), False)):
+    for model, known in ((KNeighborsRegressor(), True), (Own(), False), (GaussianNB(), False)):
         data = data_of(y, folds, None, model)
         assert (batch_metric(data.scoring, model, data) is not None) == known

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Masks
 from subswarm.engines.compiled import compiled_or_none, kernels_of
 from subswarm.engines.data import Codes, Fold, FoldedData, Int64Array
-from subswarm.engines.metrics import FixedPredictions
+from subswarm.engines.metrics import FixedPredictions, batch_metric, needed_predictions
 from subswarm.engines.reference import EstimatorEngine
 
 __all__ = ["FastEngine", "FoldClasses", "codes_of", "column_lists", "compiled_or_none", "kernels_of"]
@@ -25,6 +25,8 @@ class Classifier(Estimator, Protocol):
     """What the engines use of a fitted classifier."""
 
     def predict(self, X: FloatArray) -> AnyArray: ...
+
+    def predict_proba(self, X: FloatArray) -> FloatArray: ...
 
 
 class FastEngine(ABC):
@@ -36,6 +38,8 @@ class FastEngine(ABC):
         self._n_jobs = n_jobs
         self._max_bytes = max_bytes
         self._reference = EstimatorEngine(estimator, data, n_jobs=n_jobs)
+        self._metric = batch_metric(data.scoring, estimator, data)
+        self._needs = needed_predictions(data.scoring, estimator, data)
 
     @property
     def error(self) -> Exception | None:

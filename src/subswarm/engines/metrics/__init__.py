@@ -11,3 +11,4 @@ from subswarm.engines.metrics.fixed import REGRESSION_SCORERS as REGRESSION_SCOR
 from subswarm.engines.metrics.fixed import FixedPredictions as FixedPredictions
 from subswarm.engines.metrics.fixed import FixedValues as FixedValues
 from subswarm.engines.metrics.scorers import batch_metric as batch_metric
+from subswarm.engines.metrics.scorers import needed_predictions as needed_predictions

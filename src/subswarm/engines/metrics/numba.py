@@ -137,30 +137,53 @@ def _average_precision(tps: FloatArray, fps: FloatArray, n_points: int, terms: F
 @njit(nogil=True, cache=True)
 def _pairwise_sum(values: FloatArray, start: int, n: int) -> float:
     """Sum ``n`` values from ``start`` on, in the order of NumPy's sum of a contiguous array."""
+    if n <= 128:
+        return _block_sum(values, start, n)
+    lengths, depths = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
+    totals, levels = np.empty(64), np.empty(64, dtype=np.int64)
+    lengths[0], depths[0] = n, 0
+    waiting, found = 1, 0
+    while waiting:
+        waiting -= 1
+        length, depth = lengths[waiting], depths[waiting]
+        if length > 128:
+            half = length // 2
+            half -= half % 8
+            lengths[waiting], depths[waiting] = length - half, depth + 1
+            lengths[waiting + 1], depths[waiting + 1] = half, depth + 1
+            waiting += 2
+            continue
+        totals[found], levels[found] = _block_sum(values, start, length), depth
+        start += length
+        found += 1
+        while found > 1 and levels[found - 1] == levels[found - 2]:
+            found -= 1
+            totals[found - 1] += totals[found]
+            levels[found - 1] -= 1
+    return float(totals[0])
+
+
+@njit(nogil=True, cache=True)
+def _block_sum(values: FloatArray, start: int, n: int) -> float:
+    """Sum at most 128 values: eight sums side by side, then the rest."""
     if n < 8:
         total = 0.0
         for i in range(start, start + n):
             total += values[i]
         return total
-    if n <= 128:
-        a, b, c, d = values[start], values[start + 1], values[start + 2], values[start + 3]
-        e, f, g, h = values[start + 4], values[start + 5], values[start + 6], values[start + 7]
-        stop = start + n - n % 8
-        for i in range(start + 8, stop, 8):
-            a += values[i]
-            b += values[i + 1]
-            c += values[i + 2]
-            d += values[i + 3]
-            e += values[i + 4]
-            f += values[i + 5]
-            g += values[i + 6]
-            h += values[i + 7]
-        total = ((a + b) + (c + d)) + ((e + f) + (g + h))
-        for i in range(stop, start + n):
-            total += values[i]
-        return total
-    half = n // 2
-    half -= half % 8
-    first: float = _pairwise_sum(values, start, half)
-    second: float = _pairwise_sum(values, start + half, n - half)
-    return float(first + second)
+    a, b, c, d = values[start], values[start + 1], values[start + 2], values[start + 3]
+    e, f, g, h = values[start + 4], values[start + 5], values[start + 6], values[start + 7]
+    stop = start + n - n % 8
+    for i in range(start + 8, stop, 8):
+        a += values[i]
+        b += values[i + 1]
+        c += values[i + 2]
+        d += values[i + 3]
+        e += values[i + 4]
+        f += values[i + 5]
+        g += values[i + 6]
+        h += values[i + 7]
+    total = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for i in range(stop, start + n):
+        total += values[i]
+    return total

@@ -22,7 +22,7 @@ from subswarm.engines.metrics.probabilities import BrierScore, LogLoss, TopK
 from subswarm.engines.metrics.ranking import BinaryRanking, MulticlassRanking, has_all_classes
 from subswarm.engines.recipe import class_codes
 
-__all__ = ["batch_metric"]
+__all__ = ["batch_metric", "needed_predictions"]
 
 _Named = type(sk.get_scorer("accuracy"))
 _AVERAGES = ("macro", "micro", "weighted")
@@ -89,6 +89,27 @@ def batch_metric(scoring: Scoring, estimator: Estimator, data: FoldedData) -> Ba
         return None
     metric.sign = float(sign)
     return metric
+
+
+def needed_predictions(scoring: Scoring, estimator: Estimator, data: FoldedData) -> Needs | None:
+    """Return which predictions an engine must have for a scorer; None if only scikit-learn itself can score by it.
+
+    A scorer that `batch_metric` does not know, but that ``make_scorer`` has made, uses nothing but predictions, and can
+    be called on those of the engine.
+    """
+    metric = batch_metric(scoring, estimator, data)
+    if metric is not None:
+        return metric.needs
+    try:
+        _, _, _, methods = _parts_of(scoring, estimator)
+    except _UnknownError:
+        return None
+    method = next((name for name in methods if hasattr(estimator, name)), None)
+    if _may_route(data) or data.y.ndim != 1 or not (is_classifier(estimator) or is_regressor(estimator)):
+        return None
+    if method == "predict":
+        return "labels" if is_classifier(estimator) else "values"
+    return "probabilities" if method == "predict_proba" and is_classifier(estimator) else None
 
 
 def _parts_of(scoring: Scoring, estimator: Estimator) -> tuple[object, Mapping[str, object], int, tuple[str, ...]]:
