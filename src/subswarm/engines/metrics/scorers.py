@@ -12,6 +12,7 @@ import numpy as np
 import sklearn.metrics as sk
 from sklearn import get_config
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import Pipeline
 
 from subswarm._types import AnyArray, Estimator
@@ -124,9 +125,9 @@ def _parts_of(scoring: Scoring, estimator: Estimator) -> tuple[object, Mapping[s
         return function, settings, sign, (methods,) if isinstance(methods, str) else tuple(methods)
     if scoring.given is None and type(scorer) is type(sk.check_scoring(estimator)):
         own_score = getattr(type(_last_step(estimator)), "score", None)
-        if is_classifier(estimator) and own_score is ClassifierMixin.score:
+        if is_classifier(estimator) and own_score in (ClassifierMixin.score, KNeighborsClassifier.score):
             return sk.accuracy_score, {}, 1, ("predict",)
-        if is_regressor(estimator) and own_score is RegressorMixin.score:
+        if is_regressor(estimator) and own_score in (RegressorMixin.score, KNeighborsRegressor.score):
             return sk.r2_score, {}, 1, ("predict",)
     raise _UnknownError
 
