@@ -138,7 +138,7 @@ def _average_precision(tps: FloatArray, fps: FloatArray, n_points: int, terms: F
 def _pairwise_sum(values: FloatArray, start: int, n: int) -> float:
     """Sum ``n`` values from ``start`` on, in the order of NumPy's sum of a contiguous array."""
     if n <= 128:
-        return _block_sum(values, start, n)
+        return float(_block_sum(values, start, n))
     lengths, depths = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
     totals, levels = np.empty(64), np.empty(64, dtype=np.int64)
     lengths[0], depths[0] = n, 0
@@ -186,4 +186,4 @@ def _block_sum(values: FloatArray, start: int, n: int) -> float:
     total = ((a + b) + (c + d)) + ((e + f) + (g + h))
     for i in range(stop, start + n):
         total += values[i]
-    return total
+    return float(total)
