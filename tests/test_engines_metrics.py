@@ -166,8 +166,9 @@ def test_probabilities_of_naive_bayes_equal_scikit_learns_to_the_last_bit(column
         monkeypatch.setattr(naive_bayes_tables, "gaussian_kernels", lambda: naive_bayes_numpy)
         monkeypatch.setattr(naive_bayes, "gaussian_kernels", lambda: naive_bayes_numpy)
     rng = np.random.default_rng(columns)
-    X = rng.normal(size=(90, columns)) * 10.0 ** rng.uniform(-3, 3, columns)
+    X = rng.normal(size=(90, columns))
     X[:, columns // 2] = np.round(X[:, columns // 2], 1)
+    X *= 10.0 ** rng.uniform(-3, 3, columns)
     y = rng.integers(0, 3, size=90)
     data = folded(GaussianNB(), X, y, cv=3, scoring="neg_log_loss")
     masks = rng.random((4, columns)) < [[0.3], [0.5], [0.9], [1.0]]
