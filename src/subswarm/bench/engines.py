@@ -138,16 +138,16 @@ def _load(name: str) -> tuple[FloatArray, AnyArray]:
 def _measure(
     estimator: BaseEstimator, X: FloatArray, y: AnyArray, scoring: str | None, repeats: int, rng: np.random.Generator
 ) -> tuple[str, float, float] | None:
-    """Return the fastest way of scikit-learn and both rates; None if the scorer gives no score in a fold."""
+    """Return the fastest way of scikit-learn and both rates; None without a fast engine, or a score in every fold."""
     folds = KFold if is_regressor(estimator) else StratifiedKFold
     cv = list(folds(10, shuffle=True, random_state=0).split(X, y))
     score = partial(cross_val_score, scoring=scoring, cv=cv)
     try:
+        fast = make_objective(estimator, X, y, cv=cv, scoring=scoring, n_jobs=-1, engine="fast")
         if not np.isfinite(score(estimator, X, y, error_score="raise")).all():
             return None
     except ValueError:
         return None
-    fast = make_objective(estimator, X, y, cv=cv, scoring=scoring, n_jobs=-1)
     fast(half_full_masks(rng, _SWARM, X.shape[1]))
     ways: dict[str, Callable[[Masks], object]] = {
         "serial": lambda masks: [score(estimator, X[:, mask], y) for mask in masks],
