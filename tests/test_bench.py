@@ -27,6 +27,15 @@ def test_engines_are_compared_with_scikit_learn(uci):
     assert "first evaluation of a new process" in output
 
 
+def test_engines_are_compared_for_each_scorer_that_a_table_allows(uci):
+    uci("wine")
+    output = run(
+        "engines", "--datasets", "wine", "--repeats", "1", "--models", "nb", "--scoring", "roc_auc,f1_macro"
+    )  # fmt: skip
+    assert "nb, f1_macro: geometric mean" in output
+    assert "nb, roc_auc:" not in output  # wine has three classes
+
+
 def test_growth_is_drawn(tmp_path: Path):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "growth.png"

@@ -249,3 +249,15 @@ def test_unification_schedules():
     assert [unification_at("modular", 0.2, 0.4, 4, t, 0) for t in range(5)] == [0, 0.25, 0.5, 0.75, 0]
     assert unification_at("exponential", 0.2, 0.4, 10, 0, 1.0) == pytest.approx(1.0)
     assert unification_at("sigmoid", 0.2, 0.4, 10, 0, 0.5) == pytest.approx(0.5)
+
+
+def test_the_merit_of_losses_below_zero_is_that_of_the_shifted_losses():
+    losses = np.array([-3.0, 1.0, -1.0, 5.0])
+    assert np.array_equal(learning.merit(losses), learning.merit(losses + 3.0))
+    assert np.array_equal(learning.merit(np.full(3, -2.0)), np.zeros(3))
+    assert np.isfinite(learning.merit(np.array([-1e308, 1e308]))).all()
+
+
+def test_the_merit_of_losses_of_at_least_zero_is_the_printed_formula():
+    losses = np.random.default_rng(0).random(50)
+    assert np.array_equal(learning.merit(losses), 1.0 - losses / losses.max())

@@ -86,11 +86,12 @@ def test_any_scorer_can_be_used():
         assert (make_objective(GaussianNB(), X, y, cv=3, scoring=name)(some_masks(13)) >= 0).all()
 
 
-def test_a_score_above_one_is_refused_with_a_remedy():
+def test_a_score_above_one_is_a_loss_below_zero():
     X, y = WINE
     objective = make_objective(GaussianNB(), X, y, cv=3, scoring=lambda estimator, X, y: 5.0)
-    with pytest.raises(ScoringError, match="at most 1"):
-        objective(some_masks(13))
+    losses = objective(some_masks(13))
+    assert np.array_equal(losses, np.full(len(losses), -4.0))
+    assert objective.scoring.score(-4.0) == 5.0
 
 
 def test_infinite_scores_for_every_subset_are_an_error():
@@ -100,7 +101,9 @@ def test_infinite_scores_for_every_subset_are_an_error():
         objective(some_masks(13))
 
 
-@pytest.mark.parametrize("scoring", ["no-such-score", 3, ["accuracy", "f1"]])
+@pytest.mark.parametrize(
+    "scoring", ["no-such-score", 3, [], ["accuracy", 3], ["f1", "f1"], {}, {1: "f1"}, {"a": ["f1"]}, ["accuracy", "f7"]]
+)
 def test_unusable_scorers_are_refused(scoring):
     with pytest.raises(ScoringError):
         make_objective(GaussianNB(), *WINE, scoring=scoring)

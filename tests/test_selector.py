@@ -421,3 +421,37 @@ def test_column_names_of_mixed_types_are_refused():
     X.columns = ["a", 1, 2.5, *X.columns[3:]]
     with pytest.raises(DataTypeError, match="string names"):
         SwarmSelector(GaussianNB(), max_evaluations=8, verbose=0).fit(X, y)
+
+
+def test_the_first_of_several_scorers_is_optimised_and_all_are_reported():
+    X, y = load_breast_cancer(return_X_y=True)
+    settings = {"max_evaluations": 60, "random_state": 0, "verbose": 0}
+    alone = SwarmSelector(GaussianNB(), scoring="roc_auc", **settings).fit(X, y)
+    names = ["roc_auc", "f1", "neg_log_loss"]
+    for several in (names, {name.upper(): name for name in names}):
+        selector = SwarmSelector(GaussianNB(), scoring=several, **settings).fit(X, y)
+        assert np.array_equal(selector.support_, alone.support_)
+        assert (
+            list(selector.scores_) == list(selector.front_scores_) == list(selector.baseline_scores_) == list(several)
+        )
+        for name, key in zip(names, several, strict=True):
+            expected = [
+                cross_val_score(GaussianNB(), X[:, mask], y, cv=selector.folds_, scoring=name).mean()
+                for mask in (selector.support_, np.ones(30, dtype=bool), selector.result_.front.masks[0])
+            ]
+            found = selector.scores_[key], selector.baseline_scores_[key], selector.front_scores_[key][0]
+            assert np.allclose(found, expected, rtol=1e-12)
+            assert selector.front_scores_[key].shape == selector.result_.front.fitness.shape
+
+
+def test_a_profit_is_maximised_by_every_kind_of_swarm():
+    def profit(model, X, y):
+        return 100.0 * float((model.predict(X) == y).sum()) - 300.0
+
+    X, y = load_wine(return_X_y=True)
+    for algorithm in ("2d-upso", "2d-clpso", "2d-elite", "ga"):
+        selector = SwarmSelector(
+            GaussianNB(), algorithm, scoring=profit, max_evaluations=150, random_state=0, verbose=0, repeats=1
+        ).fit(X, y)
+        assert selector.best_score_ > selector.baseline_score_ > 1000.0
+        assert np.isclose(selector.result_.best.fitness, 1.0 - selector.best_score_)

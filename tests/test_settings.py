@@ -162,7 +162,7 @@ def test_an_objective_refuses_a_wrong_value_by_the_settings_name_or_takes_it(set
         ({"cv": [1, 2]}, "cv cannot split the rows"),
         ({"cv": [([0.5, 1.5], [2])]}, "cv gave rows of dtype float64"),
         ({"cv": [([0, 1], [-3])]}, "cv names row -3, but the table has 150 rows"),
-        ({"scoring": 3}, "scoring must be one scorer"),
+        ({"scoring": 3}, "scoring must be a scorer .a name, a callable or None., a list of different names"),
         ({"repeats": 1.5}, "repeats must be a whole number"),
         ({"algorithm": 3}, "algorithm must be a registered name or an algorithm such as"),
         ({"algorithm": "2d-elit"}, "no algorithm '2d-elit' .did you mean '2d-elite'"),

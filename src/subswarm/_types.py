@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, Self
 
@@ -23,6 +23,7 @@ __all__ = [
     "Mask",
     "Masks",
     "Scorer",
+    "Scorings",
     "Splits",
     "Splitter",
     "Subset",
@@ -44,6 +45,10 @@ AnyArray = NDArray[Any]
 
 Scorer = Callable[..., float]
 """A scikit-learn scorer: ``scorer(estimator, X, y)``, higher is better."""
+
+
+Scorings = str | Scorer | Sequence[str] | Mapping[str, str | Scorer] | None
+"""A scorer, or several: a list of names, or a dict of scorers by name. A search optimises the first."""
 
 
 class Estimator(Protocol):

@@ -8,7 +8,7 @@
     │   └── DataTypeError (TypeError)  the table has entries that are not numbers, such as lists
     ├── DatasetError (OSError)         a data file is missing, damaged or cannot be downloaded
     ├── FitnessError (ValueError)      tell() got something other than one fitness for each mask
-    ├── ScoringError (ValueError)      the scorer cannot be turned into a loss
+    ├── ScoringError (ValueError)      the scorer cannot be used
     ├── CheckpointError (ValueError)   a checkpoint belongs to another search, or cannot be read
     │   └── DamagedCheckpointError     a checkpoint has content that no search writes
     ├── StoreError (OSError)           a study's result file cannot be read, written or shared
@@ -60,7 +60,7 @@ class FitnessError(SubswarmError, ValueError):
 
 
 class ScoringError(SubswarmError, ValueError):
-    """The scorer cannot be turned into a loss of at least zero."""
+    """The scorer is unknown, does not suit the estimator, or gives no finite number."""
 
 
 class CheckpointError(SubswarmError, ValueError):

@@ -20,12 +20,12 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from subswarm._checks import check_int, check_jobs, shown
 from subswarm._display import format_duration
-from subswarm._types import Estimator, FloatArray, Mask, Masks, Scorer, Splits
+from subswarm._types import Estimator, FloatArray, Mask, Masks, Scorer, Scorings, Splits
 from subswarm.engines.data import Fold
 from subswarm.errors import SettingError
 from subswarm.objective.objective import check_estimator, check_metadata
 from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
-from subswarm.objective.scoring import resolve_scoring
+from subswarm.objective.scoring import first_scoring, resolve_scoring
 from subswarm.objective.validation import allows_nan, check_groups, check_table, check_target
 
 __all__ = [
@@ -47,7 +47,7 @@ class Selector(Estimator, Protocol):
 
     estimator: Estimator
     cv: Splits | None
-    scoring: str | Scorer | None
+    scoring: Scorings
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +227,7 @@ def run_outer_folds(
             X,
             y,
             each.outer,
-            selector.scoring,
+            first_scoring(selector.scoring),
             for_both,
         )
         for each in outer
@@ -325,7 +325,7 @@ def _score_all_columns(
             X,
             y,
             cv=[(each.outer.train, each.outer.test) for each in outer],
-            scoring=selector.scoring,
+            scoring=first_scoring(selector.scoring),
             params=dict(params) or None,
             n_jobs=n_jobs,
             error_score="raise",

@@ -29,7 +29,7 @@ from subswarm._search.choice import CHOICES, choose_subset
 from subswarm._search.loop import search
 from subswarm._search.result import History, SearchResult
 from subswarm._seeding import seed_from, set_random_states
-from subswarm._types import Estimator, FloatArray, Mask, Scorer, Splits, Subset
+from subswarm._types import Estimator, FloatArray, Mask, Scorings, Splits, Subset
 from subswarm.algorithms import Race, as_algorithm
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm
 from subswarm.engines.base import DEVICES, ENGINES
@@ -40,7 +40,7 @@ from subswarm.objective.filters import RANKINGS
 from subswarm.objective.folds import DEFAULT_FOLDS
 from subswarm.objective.objective import ColumnsView, Objective, check_estimator, clone_estimator, make_objective
 from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
-from subswarm.objective.scoring import resolve_scoring
+from subswarm.objective.scoring import first_scoring, resolve_all, resolve_scoring
 from subswarm.objective.validation import allows_nan
 from subswarm.plot._methods import Plots
 
@@ -101,8 +101,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     race : bool, default=False
         Whether to score a subset on all repeats only if it does well on the first one (see
         `subswarm.algorithms.Race`). Most subsets then cost one evaluation.
-    scoring : str, callable or None
-        As in scikit-learn. None is the estimator's own score.
+    scoring : str, callable, list of str, dict or None
+        As in scikit-learn. None is the estimator's own score. Of several scorers (a list of names, or a dict of scorers
+        by name) the search optimises the first; ``scores_`` and ``front_scores_`` have all of them.
     max_evaluations : int or None, default=6000
         Number of subsets that may be scored, repeated ones included. If the cross-validation is repeated, each repeat
         counts.
@@ -168,6 +169,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         rows, for a subset of the selected kind and size. None if the search was not cross-fitted.
     baseline_score_ : float
         Mean score of all columns on the same folds; NaN if the estimator fails on them.
+    scores_ : dict of str to float
+        Mean score of the selected columns by each scorer in ``scoring``, ``best_score_`` first.
+    baseline_scores_ : dict of str to float
+        The same for all columns.
+    front_scores_ : dict of str to float array
+        Mean score of each subset in ``result_.front`` by each scorer; NaN where a scorer fails.
     folds_ : list of (train rows, test rows)
         The folds, repeat by repeat; one repeat of all rows if the search was cross-fitted.
     held_out_ : HeldOut or None
@@ -209,7 +216,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         cv: Splits | None = None,
         repeats: int | str = "auto",
         race: bool = False,
-        scoring: str | Scorer | None = None,
+        scoring: Scorings = None,
         max_evaluations: int | None = 6000,
         max_seconds: float | None = None,
         patience: int | None = None,
@@ -326,6 +333,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         reported = objective.on_all_rows()
         self.folds_ = reported.folds
         self._score(reported, chosen)
+        self._score_by_all(reported)
         self.held_out_: HeldOut | None = None
         if outer is not None and result.stop_reason != "interrupted":
             self.held_out_ = self._measure_held_out(outer, X, y, groups, fit_params, seed)
@@ -483,6 +491,24 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         except Exception:  # an estimator may raise anything on all columns; the selection is still valid
             self.baseline_score_ = float("nan")
 
+    def _score_by_all(self, objective: Objective) -> None:
+        """Set the scores by all scorers; those by the first one are known."""
+        first, *others = resolve_all(self.estimator_, self.scoring).items()
+        front = self.result_.front
+        self.scores_: dict[str, float] = {first[0]: self.best_score_}
+        self.baseline_scores_: dict[str, float] = {first[0]: self.baseline_score_}
+        self.front_scores_: dict[str, FloatArray] = {
+            first[0]: np.array([first[1].score(float(loss)) for loss in front.fitness])
+        }
+        for name, scoring in others:
+            self.scores_[name] = float(objective.fold_scores(self.support_, scoring).mean())
+            try:
+                all_columns = np.ones(objective.n_features, dtype=bool)
+                self.baseline_scores_[name] = float(objective.fold_scores(all_columns, scoring).mean())
+            except Exception:  # as for the first scorer
+                self.baseline_scores_[name] = float("nan")
+            self.front_scores_[name] = objective.mean_scores(front.masks, scoring)
+
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return self.support_
@@ -490,7 +516,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the metadata router: the estimator's ``fit``, the splitter and the scorer."""
         splitter = check_cv(self.cv if self.cv is not None else DEFAULT_FOLDS, classifier=is_classifier(self.estimator))
-        scorer = check_scoring(self.estimator, scoring=self.scoring)
+        scorer = check_scoring(self.estimator, scoring=first_scoring(self.scoring))
         return (
             MetadataRouter(owner=type(self).__name__)
             .add(estimator=self.estimator, method_mapping=_fitting("fit"))

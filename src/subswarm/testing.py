@@ -33,7 +33,7 @@ def check_algorithm(algorithm: AnyAlgorithm, *, n_features: int = 12, steps: int
     - The best subset told is kept, even if the caller overwrites every array it was given.
     - A step does not change the state it was given.
     - A budget is spent to the last evaluation, unless the algorithm finishes before.
-    - Any finite losses of at least zero work: equal, huge or tiny.
+    - Any finite losses work: equal, huge, tiny or below zero.
 
     An algorithm with ``needs_monotone`` is tested only with losses that never fall when a feature is dropped. One with
     ``uses_single_partitions`` is also run on three repeats with different losses.
@@ -45,8 +45,8 @@ def check_algorithm(algorithm: AnyAlgorithm, *, n_features: int = 12, steps: int
     """
     algorithm = as_algorithm(algorithm)
     shape = _missing if algorithm.needs_monotone else _distance
-    for scale in (1.0, 0.0, 1e300, 1e-320):
-        masks = _check_search(algorithm, n_features, steps, seed, _scaled(shape, scale))
+    for scale, shift in ((1.0, -1e3), (1.0, 0.0), (0.0, 0.0), (1e300, 0.0), (1e-320, 0.0)):
+        masks = _check_search(algorithm, n_features, steps, seed, _scaled(shape, scale, shift))
     if algorithm.uses_single_partitions:
         _check_search(algorithm, n_features, steps, seed, _scaled(shape, 1.0), n_partitions=3)
         _check_search(algorithm, n_features, steps, seed, _scaled(shape, 1.0), n_partitions=3, n_left_out=3)
@@ -184,8 +184,8 @@ def _require(condition: bool, sentence: str) -> None:
         raise AssertionError(sentence)
 
 
-def _scaled(shape: Landscape, scale: float) -> Landscape:
-    return lambda masks: shape(masks) * scale
+def _scaled(shape: Landscape, scale: float, shift: float = 0.0) -> Landscape:
+    return lambda masks: shape(masks) * scale + shift
 
 
 def _planted(n_features: int) -> Mask:

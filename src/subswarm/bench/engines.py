@@ -10,24 +10,50 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import DTypeLike
-from sklearn.base import BaseEstimator
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.datasets import load_diabetes, make_regression
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from subswarm._types import FloatArray, IntArray, Masks
+from subswarm._types import AnyArray, FloatArray, Masks
 from subswarm.datasets import load_dataset
 from subswarm.objective.objective import make_objective
 
-__all__ = ["SCALINGS", "Comparison", "compare", "first_use_seconds", "gemm_rate", "geometric_mean", "half_full_masks"]
+__all__ = [
+    "MODELS",
+    "SCALINGS",
+    "Comparison",
+    "compare",
+    "first_use_seconds",
+    "gemm_rate",
+    "geometric_mean",
+    "half_full_masks",
+]
 
 SCALINGS = ("once", "fold", "none")
+MODELS: dict[str, Callable[[], BaseEstimator]] = {
+    "nb": GaussianNB,
+    "knn": KNeighborsClassifier,
+    "knn-distance": partial(KNeighborsClassifier, weights="distance"),
+    "knn-manhattan": partial(KNeighborsClassifier, metric="manhattan"),
+    "knn-regressor": KNeighborsRegressor,
+    "knn-regressor-distance": partial(KNeighborsRegressor, weights="distance"),
+    "knn-regressor-manhattan": partial(KNeighborsRegressor, metric="manhattan"),
+}
+"""Models to compare, by name. Regressors are compared on `REGRESSION_TABLES`, classifiers on the data sets."""
+REGRESSION_TABLES: dict[str, Callable[[], tuple[FloatArray, FloatArray]]] = {
+    "diabetes": partial(load_diabetes, return_X_y=True),
+    "made-up-300": partial(make_regression, 300, 30, n_informative=10, noise=20.0, random_state=0),
+    "made-up-1000": partial(make_regression, 1000, 50, n_informative=10, noise=20.0, random_state=0),
+}
 _SWARM = 30
 _LEAST_SECONDS = 0.05
 
@@ -41,7 +67,8 @@ class Comparison:
     way : the fastest way of scikit-learn: "serial", "folds" (``cross_val_score(n_jobs=-1)``) or "masks" (joblib)
     theirs, ours : evaluations per second, medians
     gemm_share : our rate of arithmetic operations, counted as a plain computation needs them, over the machine's rate
-        for a matrix product
+        for a matrix product; only for the models "nb" and "knn"
+    scoring : name of the scorer
     """
 
     dataset: str
@@ -51,7 +78,8 @@ class Comparison:
     way: str
     theirs: float
     ours: float
-    gemm_share: float
+    gemm_share: float | None
+    scoring: str
 
     @property
     def ratio(self) -> float:
@@ -66,41 +94,65 @@ def compare(
     scaling: str = "once",
     seed: int = 0,
     models: Iterable[str] = ("nb", "knn"),
+    scorings: Iterable[str] = ("",),
 ) -> Iterator[Comparison]:
-    """Measure each data set and model, alternating between both sides ``repeats`` times.
+    """Measure each data set, model and scorer, alternating between both sides ``repeats`` times.
 
     Masks are random and select about half of the columns. ``scaling``: columns are standardised "once" before both
-    sides, in each "fold" by a pipeline, or not at all ("none").
+    sides, in each "fold" by a pipeline, or not at all ("none"). A scorer that fails in a fold of a data set (such as
+    "roc_auc" with three classes) is left out; "" is the estimator's own score.
     """
+    names, models, scorings = list(names), list(models), list(scorings)
+    tables: list[tuple[str, Callable[[], tuple[FloatArray, AnyArray]], bool]]
+    tables = [(name, partial(_load, name), False) for name in names]
+    tables += [(name, load, True) for name, load in REGRESSION_TABLES.items()]
     rates = {"knn": gemm_rate(np.float32), "nb": gemm_rate(np.float64)}
-    for name in names:
-        table = load_dataset(name)
-        X, y = np.asarray(table.X, dtype=np.float64), np.asarray(table.y)
+    for name, load, is_regression in tables:
+        own_models = [model for model in models if is_regressor(MODELS[model]()) == is_regression]
+        if not own_models:
+            continue
+        X, y = load()
         if scaling == "once":
             X = StandardScaler().fit_transform(X)
-        for model in models:
-            estimator: BaseEstimator = GaussianNB() if model == "nb" else KNeighborsClassifier()
+        for model in own_models:
+            estimator: BaseEstimator = MODELS[model]()
             if scaling == "fold":
                 estimator = make_pipeline(StandardScaler(), estimator)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                way, theirs, ours = _measure(estimator, X, y, repeats, np.random.default_rng(seed))
-            share = ours * _flops(model, X, y) / rates[model]
-            yield Comparison(name, X.shape[0], X.shape[1], model, way, theirs, ours, share)
+            for scoring in scorings:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found = _measure(estimator, X, y, scoring or None, repeats, np.random.default_rng(seed))
+                if found is None:
+                    continue
+                way, theirs, ours = found
+                share = ours * _flops(model, X, y) / rates[model] if model in rates else None
+                own = "r2" if is_regression else "accuracy"
+                yield Comparison(name, X.shape[0], X.shape[1], model, way, theirs, ours, share, scoring or own)
+
+
+def _load(name: str) -> tuple[FloatArray, AnyArray]:
+    table = load_dataset(name)
+    return np.asarray(table.X, dtype=np.float64), np.asarray(table.y)
 
 
 def _measure(
-    estimator: BaseEstimator, X: FloatArray, y: IntArray, repeats: int, rng: np.random.Generator
-) -> tuple[str, float, float]:
-    cv = list(StratifiedKFold(10, shuffle=True, random_state=0).split(X, y))
-    fast = make_objective(estimator, X, y, cv=cv, n_jobs=-1, engine="fast")
+    estimator: BaseEstimator, X: FloatArray, y: AnyArray, scoring: str | None, repeats: int, rng: np.random.Generator
+) -> tuple[str, float, float] | None:
+    """Return the fastest way of scikit-learn and both rates; None without a fast engine, or a score in every fold."""
+    folds = KFold if is_regressor(estimator) else StratifiedKFold
+    cv = list(folds(10, shuffle=True, random_state=0).split(X, y))
+    score = partial(cross_val_score, scoring=scoring, cv=cv)
+    try:
+        fast = make_objective(estimator, X, y, cv=cv, scoring=scoring, n_jobs=-1, engine="fast")
+        if not np.isfinite(score(estimator, X, y, error_score="raise")).all():
+            return None
+    except ValueError:
+        return None
     fast(half_full_masks(rng, _SWARM, X.shape[1]))
     ways: dict[str, Callable[[Masks], object]] = {
-        "serial": lambda masks: [cross_val_score(estimator, X[:, mask], y, cv=cv) for mask in masks],
-        "folds": lambda masks: [cross_val_score(estimator, X[:, mask], y, cv=cv, n_jobs=-1) for mask in masks],
-        "masks": lambda masks: Parallel(n_jobs=-1)(
-            delayed(cross_val_score)(estimator, X[:, mask], y, cv=cv) for mask in masks
-        ),
+        "serial": lambda masks: [score(estimator, X[:, mask], y) for mask in masks],
+        "folds": lambda masks: [score(estimator, X[:, mask], y, n_jobs=-1) for mask in masks],
+        "masks": lambda masks: Parallel(n_jobs=-1)(delayed(score)(estimator, X[:, mask], y) for mask in masks),
     }
     few = 4 * effective_n_jobs(-1)
     probes = {}
@@ -133,7 +185,7 @@ def _seconds(run: Callable[[Masks], object], masks: Masks) -> float:
     return time.perf_counter() - start
 
 
-def _flops(model: str, X: FloatArray, y: IntArray) -> float:
+def _flops(model: str, X: FloatArray, y: AnyArray) -> float:
     """Count the operations of an evaluation of half the columns: products for pairs of rows, or squares per class."""
     N, n = X.shape
     if model == "knn":

@@ -28,35 +28,43 @@ def engines(
     repeats: Annotated[int, typer.Option(help="How often each side is measured, in turns; medians are printed.")] = 5,
     quick: Annotated[bool, typer.Option("--quick", help="Three small data sets, two repeats.")] = False,
     scale: Annotated[str, typer.Option(help="Columns standardised: once, fold (in a pipeline) or none.")] = "once",
-    models: Annotated[str, typer.Option(help="nb, knn or both, separated by a comma.")] = "nb,knn",
+    models: Annotated[
+        str, typer.Option(help="Separated by commas: nb, knn, knn-distance, knn-manhattan, knn-regressor, ...")
+    ] = "nb,knn",
+    scoring: Annotated[
+        str, typer.Option(help="Scorers, separated by commas; the estimator's own score by default.")
+    ] = "",
 ) -> None:
     """Compare the fast engines with cross_val_score: evaluations per second on random half-full subsets."""
-    from subswarm.bench.engines import SCALINGS, compare, first_use_seconds, gemm_rate, geometric_mean
+    from subswarm.bench.engines import MODELS, SCALINGS, compare, first_use_seconds, gemm_rate, geometric_mean
     from subswarm.datasets import is_present, names
 
     check_int("repeats", repeats, low=1)
     check_choice("scale", scale, SCALINGS)
     selected_models = models.split(",")
     for model in selected_models:
-        check_choice("models", model, ("nb", "knn"))
+        check_choice("models", model, tuple(MODELS))
     chosen = datasets.split(",") if datasets else [name for name in names() if is_present(name)]
     if quick:
         chosen, repeats = [name for name in ("wine", "zoo", "wdbc") if name in chosen], min(repeats, 2)
     typer.echo(
-        f"{'dataset':<12} {'rows':>5} {'cols':>4} model | scikit-learn/s {'(way)':<8} | ours/s  | ratio | of GEMM"
+        f"{'dataset':<12} {'rows':>5} {'cols':>4} {'model':<23} {'scoring':<20} | scikit-learn/s {'(way)':<8} | "
+        "ours/s  | ratio | of GEMM"
     )
-    found = []
-    for row in compare(chosen, repeats=repeats, scaling=scale, models=selected_models):
-        found.append(row)
+    ratios: dict[tuple[str, str], list[float]] = {}
+    for row in compare(chosen, repeats=repeats, scaling=scale, models=selected_models, scorings=scoring.split(",")):
+        ratios.setdefault((row.model, row.scoring), []).append(row.ratio)
+        share = "" if row.gemm_share is None else f"{row.gemm_share:.0%}"
         typer.echo(
-            f"{row.dataset:<12} {row.rows:>5} {row.columns:>4} {row.model:<5} | {row.theirs:>14.1f} ({row.way:<6}) | "
-            f"{row.ours:>7.0f} | {row.ratio:>5.0f} | {row.gemm_share:>6.0%}"
+            f"{row.dataset:<12} {row.rows:>5} {row.columns:>4} {row.model:<23} {row.scoring:<20} | "
+            f"{row.theirs:>14.1f} ({row.way:<6}) | {row.ours:>7.0f} | {row.ratio:>5.0f} | {share:>6}"
         )
-    for model in selected_models:
-        ratios = [row.ratio for row in found if row.model == model]
-        if ratios:
-            mean, least = geometric_mean(ratios), min(ratios)
-            typer.echo(f"{model}: geometric mean {mean:.0f} times scikit-learn, smallest {least:.1f} times")
+    for (model, scorer), values in ratios.items():
+        of_scorer = f", {scorer}" if scoring else ""
+        typer.echo(
+            f"{model}{of_scorer}: geometric mean {geometric_mean(values):.0f} times scikit-learn, smallest "
+            f"{min(values):.1f} times, {len(values)} tables"
+        )
     single, double = gemm_rate("float32") / 1e9, gemm_rate("float64") / 1e9
     typer.echo(f"matrix product on this machine: {single:.0f} GFLOP/s (float32), {double:.0f} GFLOP/s (float64)")
     for model, (compiling, cached) in first_use_seconds().items():

@@ -41,7 +41,12 @@ def select(
     patience: Annotated[
         int | None, typer.Option(help="Stop after this many evaluations without a better subset.")
     ] = None,
-    scoring: Annotated[str | None, typer.Option(help="A scikit-learn scorer, such as balanced_accuracy.")] = None,
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            help="A scikit-learn scorer, such as f1_macro; of several, separated by commas, the first is optimised."
+        ),
+    ] = None,
     cv: Annotated[
         int | None,
         typer.Option(
@@ -131,7 +136,7 @@ def select(
         cv=cv,
         repeats="auto" if repeats is None else repeats,
         race=race,
-        scoring=scoring,
+        scoring=scoring.split(",") if scoring and "," in scoring else scoring,
         max_evaluations=evaluations,
         max_seconds=seconds,
         patience=patience,

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from subswarm._fingerprint import digest
 from subswarm._types import AnyArray, FloatArray, IntArray, Scorer
-from subswarm.errors import ScoringError
 
 __all__ = ["Codes", "Fold", "FoldedData", "Int32Array", "Int64Array", "Scoring"]
 
@@ -82,7 +81,7 @@ class FoldedData:
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """How a fitted estimator is scored, and how the score becomes a loss of at least zero.
+    """How a fitted estimator is scored, and how the score becomes a loss.
 
     Attributes
     ----------
@@ -105,15 +104,8 @@ class Scoring:
         return 2 if self.name == "r2" else 1
 
     def loss(self, scores: FloatArray) -> FloatArray:
-        """Return scores as losses, elementwise; ScoringError if a score is so high that the loss would be negative."""
-        losses = (0.0 if self.negated else 1.0) - scores
-        if (losses < 0).any():
-            limit = 0 if self.negated else 1
-            raise ScoringError(
-                f"scoring {self.name!r} gave a score of {np.nanmax(scores):g}; a loss of at least zero needs scores of "
-                f"at most {limit}. Scale the scorer, or negate an error and name it 'neg_...'."
-            )
-        return np.asarray(losses + 0.0)  # + 0.0 turns -0.0 into 0.0
+        """Return scores as losses, elementwise; they are negative for a profit above 1."""
+        return np.asarray((0.0 if self.negated else 1.0) - scores + 0.0)  # + 0.0 turns -0.0 into 0.0
 
     def score(self, loss: float) -> float:
         """Return the score that belongs to a loss, up to rounding."""

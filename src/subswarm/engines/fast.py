@@ -6,8 +6,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from types import ModuleType
 from typing import Protocol
 
@@ -15,8 +13,9 @@ import numpy as np
 from sklearn.base import clone
 
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Masks
+from subswarm.engines.compiled import compiled_or_none, kernels_of
 from subswarm.engines.data import Codes, Fold, FoldedData, Int64Array
-from subswarm.engines.metrics import FixedPredictions
+from subswarm.engines.metrics import FixedPredictions, batch_metric, needed_predictions
 from subswarm.engines.reference import EstimatorEngine
 
 __all__ = ["FastEngine", "FoldClasses", "codes_of", "column_lists", "compiled_or_none", "kernels_of"]
@@ -26,6 +25,8 @@ class Classifier(Estimator, Protocol):
     """What the engines use of a fitted classifier."""
 
     def predict(self, X: FloatArray) -> AnyArray: ...
+
+    def predict_proba(self, X: FloatArray) -> FloatArray: ...
 
 
 class FastEngine(ABC):
@@ -37,6 +38,8 @@ class FastEngine(ABC):
         self._n_jobs = n_jobs
         self._max_bytes = max_bytes
         self._reference = EstimatorEngine(estimator, data, n_jobs=n_jobs)
+        self._metric = batch_metric(data.scoring, estimator, data)
+        self._needs = needed_predictions(data.scoring, estimator, data)
 
     @property
     def error(self) -> Exception | None:
@@ -132,20 +135,6 @@ def column_lists(masks: Masks) -> tuple[Int64Array, Int64Array]:
     """Return the selected columns of all masks one after the other, and where each mask's columns start and end."""
     columns, starts = _counting().column_lists(masks)
     return columns, starts
-
-
-def kernels_of(prefix: str) -> ModuleType:
-    """Import the compiled kernels ``prefix + "numba"``, or without numba the same functions in ``prefix + "numpy"``."""
-    return compiled_or_none(prefix + "numba") or import_module(prefix + "numpy")
-
-
-@cache
-def compiled_or_none(module: str) -> ModuleType | None:
-    """Import a module of compiled kernels; None if numba is not installed."""
-    try:
-        return import_module(module)
-    except ImportError:
-        return None
 
 
 def _counting() -> ModuleType:

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 
 from subswarm._checks import as_masks, check_bool, check_int, check_jobs, shown
 from subswarm._fingerprint import digest
-from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Limits, Mask, Masks, Scorer, Splits
+from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Limits, Mask, Masks, Scorings, Splits
 from subswarm.engines.base import DEFAULT_MAX_BYTES, Engine, engine_for
 from subswarm.engines.data import FoldedData, Scoring
 from subswarm.engines.reference import fold_scores
@@ -138,12 +138,28 @@ class Objective:
         left_out = None if self._left_out is None else self._left_out.fresh()
         return Objective(self._estimator, self._data, self._engines, self._ranking_seed, left_out, self._refold)
 
-    def fold_scores(self, mask: ArrayLike) -> FloatArray:
-        """Return the score (not the loss) of one subset in each fold, from scikit-learn's ``cross_val_score``."""
+    def fold_scores(self, mask: ArrayLike, scoring: Scoring | None = None) -> FloatArray:
+        """Return the score (not the loss) of one subset in each fold, from scikit-learn's ``cross_val_score``.
+
+        ``scoring`` is another scorer than the objective's own.
+        """
         chosen = _one_mask(mask, self.n_features)
         if not chosen.any():
             raise DataError("mask selects no feature; a score needs at least one.")
-        return fold_scores(self._estimator, self._data, chosen)
+        data = self._data if scoring is None else replace(self._data, scoring=scoring)
+        return fold_scores(self._estimator, data, chosen)
+
+    def mean_scores(self, masks: Masks, scoring: Scoring) -> FloatArray:
+        """Return the mean score of each subset by another scorer, shape (P,); NaN where it fails."""
+        engine = self._engines.scored_by(scoring)
+        scores = np.full(len(masks), np.nan)
+        filled = masks.any(axis=1)
+        if filled.any():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SubswarmWarning)  # of a device that has no engine for this scorer
+                losses = engine().fold_losses(masks[filled])
+            scores[filled] = [scoring.score(float(loss)) for loss in losses.mean(axis=1)]
+        return scores
 
     @property
     def data(self) -> FoldedData:
@@ -292,7 +308,7 @@ def make_objective(
     cv: Splits | None = None,
     repeats: int = 1,
     cross_fit: bool = False,
-    scoring: str | Scorer | None = None,
+    scoring: Scorings = None,
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
     device: str = "cpu",
@@ -320,7 +336,8 @@ def make_objective(
         estimates the score of its selection. This needs ``repeats`` of at least 2, a number of folds and no groups,
         and at least two rows for each repeat; otherwise the repeats have all rows.
     scoring : name, callable or None
-        The loss is ``1 - score``, or ``-score`` for names that begin with ``neg_``.
+        The loss is ``1 - score``, or ``-score`` for names that begin with ``neg_``. Of several scorers, a list of names
+        or a dict, the first is used.
     groups : array of shape (N,), optional
         Passed to the splitter.
     n_jobs : int or None
@@ -505,6 +522,12 @@ class Engines:
             max_bytes=max(1, max_bytes // data.n_partitions),
         )
         self._made: dict[int, Engine] = {0: self._engine_for(estimator, data.partition(0))}
+
+    def scored_by(self, scoring: Scoring) -> Callable[[], Engine]:
+        """Return a function that makes an engine for another scorer, on the folds of all repeats."""
+        settings = self._engine_for.keywords
+        chosen = settings | {"engine": "estimator" if settings["engine"] == "estimator" else "auto"}
+        return partial(engine_for, self._estimator, replace(self._data, scoring=scoring), **chosen)
 
     def __getitem__(self, partition: int) -> Engine:
         if partition not in self._made:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import check_scoring, get_scorer_names
 
 from subswarm._checks import shown
-from subswarm._types import Estimator, Scorer
+from subswarm._types import Estimator, Scorer, Scorings
 from subswarm.engines.data import Scoring
 from subswarm.errors import ScoringError
 
-__all__ = ["resolve_scoring"]
+__all__ = ["first_scoring", "resolve_all", "resolve_scoring"]
 
 _UNBOUNDED_WORST = 1e300
 """The loss of a failed subset for scorers without a lower bound."""
@@ -29,13 +30,43 @@ _WITHIN_ONE = (
 )
 
 
-def resolve_scoring(estimator: Estimator, scoring: str | Scorer | None = None) -> Scoring:
-    """Return the scorer that scikit-learn would use, with its rule for the loss."""
-    if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
-        raise ScoringError(
-            f"scoring must be one scorer: a name, a callable or None; got {type(scoring).__name__}. "
-            "A search minimises one loss; choose one scorer."
-        )
+def first_scoring(scoring: Scorings) -> str | Scorer | None:
+    """Return the scorer that a search optimises: the only one, or the first of several."""
+    return next(iter(_by_name(scoring).values()))
+
+
+def resolve_all(estimator: Estimator, scoring: Scorings) -> dict[str, Scoring]:
+    """Return all scorers by name, the one that a search optimises first."""
+    found = {name: _resolve(estimator, each) for name, each in _by_name(scoring).items()}
+    return {name or each.name: each for name, each in found.items()}
+
+
+def resolve_scoring(estimator: Estimator, scoring: Scorings = None) -> Scoring:
+    """Return the scorer that scikit-learn would use (the first of several), with its rule for the loss."""
+    return next(iter(resolve_all(estimator, scoring).values()))
+
+
+def _by_name(scoring: Scorings) -> dict[str, str | Scorer | None]:
+    """Return the scorers by name; a single one is called ""."""
+    if scoring is None or isinstance(scoring, str) or callable(scoring):
+        return {"": scoring}
+    if isinstance(scoring, Mapping):
+        named: dict[str, str | Scorer | None] = dict(scoring)
+        if named and all(
+            isinstance(name, str) and (isinstance(each, str) or callable(each)) for name, each in named.items()
+        ):
+            return named
+    elif isinstance(scoring, list | tuple):
+        names = [name for name in scoring if isinstance(name, str)]
+        if names and len(set(names)) == len(scoring):
+            return {name: name for name in names}
+    raise ScoringError(
+        "scoring must be a scorer (a name, a callable or None), a list of different names, or a dict of scorers by "
+        f"name; got {shown(scoring)}."
+    )
+
+
+def _resolve(estimator: Estimator, scoring: str | Scorer | None) -> Scoring:
     try:
         scorer = check_scoring(estimator, scoring=scoring)
     except (ValueError, TypeError) as error:

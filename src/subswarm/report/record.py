@@ -139,14 +139,23 @@ class Selection:
             "fold_scores": selector.fold_scores_.tolist(),
             "repeats": result.n_partitions,
             "baseline_score": _number_or_none(selector.baseline_score_),
+            "scores": {name: _number_or_none(value) for name, value in selector.scores_.items()},
+            "baseline_scores": {name: _number_or_none(value) for name, value in selector.baseline_scores_.items()},
             "optimistic": True,
             "held_out": None if self.held_out is None else _nested_json(self.held_out),
             "seeds": {str(seed): self._brief(other) for seed, other in self.other_seeds.items()},
             "against": {name: self._brief(other) for name, other in self.other_algorithms.items()},
             "front": [
-                {"n_features": int(size), "loss": float(loss), "features": self.names_in(mask)}
-                for size, loss, mask in zip(
-                    result.front.cardinality, result.front.fitness, result.front.masks, strict=True
+                {
+                    "n_features": int(size),
+                    "loss": float(loss),
+                    "features": self.names_in(mask),
+                    "scores": {
+                        name: _number_or_none(float(values[row])) for name, values in selector.front_scores_.items()
+                    },
+                }
+                for row, (size, loss, mask) in enumerate(
+                    zip(result.front.cardinality, result.front.fitness, result.front.masks, strict=True)
                 )
             ],
             "algorithm": result.algorithm,

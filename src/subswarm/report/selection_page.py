@@ -245,6 +245,7 @@ def _seeds(selection: Selection) -> Table:
 def _comparison(selection: Selection) -> tuple[Part, ...]:
     selector, scoring, result = selection.selector, selection.scoring, selection.result
     few, front = one_standard_error(result), result.front
+    other_scores = dict(list(selector.front_scores_.items())[1:])
     choices = [
         ("all features", selector.n_features_in_, selector.baseline_score_),
         (f"selected ({result.algorithm})", selector.n_features_, selector.best_score_),
@@ -273,15 +274,20 @@ def _comparison(selection: Selection) -> tuple[Part, ...]:
         trade_off_chart(selection),
         Table(
             "The best subset of each size",
-            columns(("features", "number"), (scoring.name, "number"), "which"),
+            columns(
+                ("features", "number"), (scoring.name, "number"), *((name, "number") for name in other_scores), "which"
+            ),
             rows(
                 (
                     [
                         number(int(size), "d"),
                         number(scoring.score(float(loss))),
+                        *(number(float(scores[row])) for scores in other_scores.values()),
                         text(", ".join(selection.names_in(mask))),
                     ]
-                    for size, loss, mask in zip(front.cardinality, front.fitness, front.masks, strict=True)
+                    for row, (size, loss, mask) in enumerate(
+                        zip(front.cardinality, front.fitness, front.masks, strict=True)
+                    )
                 ),
                 [int(size) == selector.n_features_ for size in front.cardinality],
             ),

@@ -58,6 +58,10 @@ def summary_html(selector: SwarmSelector) -> str:
             "score": f"{selector.best_score_:.4f} with {selector.n_features_} of {selector.n_features_in_} features "
             f"(optimistic: the search used these folds); {_score(selector.baseline_score_)} with all features",
             **nested,
+            **{
+                name: f"{_score(score)}; {_score(selector.baseline_scores_[name])} with all features"
+                for name, score in list(selector.scores_.items())[1:]
+            },
             "selected": ", ".join(selection.selected),
         }
     ) + result_html(selector.result_, names)
@@ -70,8 +74,12 @@ def _scores(selection: Selection) -> Table:
     table.add_column("")
     table.add_column("features", justify="right")
     table.add_column(selection.scoring.name, justify="right")
-    table.add_row("all features", str(selector.n_features_in_), _score(selector.baseline_score_))
-    table.add_row("selected", str(selector.n_features_), _score(selector.best_score_), style="bold")
+    others = list(selector.scores_)[1:]
+    for name in others:
+        table.add_column(name, justify="right")
+    baselines, found = ([scores[name] for name in others] for scores in (selector.baseline_scores_, selector.scores_))
+    table.add_row("all features", str(selector.n_features_in_), *map(_score, [selector.baseline_score_, *baselines]))
+    table.add_row("selected", str(selector.n_features_), *map(_score, [selector.best_score_, *found]), style="bold")
     for name, other in selection.other_algorithms.items():
         table.add_row(name, str(other.n_features_), _score(other.best_score_))
     for seed, other in selection.other_seeds.items():

@@ -102,7 +102,18 @@ def add_influence(velocity: FloatArray, position: Masks, influence: FloatArray) 
 
 
 def merit(fitness: FloatArray) -> FloatArray:
-    """Return δ (eq. delta), 1 - f / max(F): 0 for the worst particle, 1 for zero loss; all 0 if max(F) is 0 (D10)."""
+    """Return δ (eq. delta), 1 - f / max(F): 0 for the worst particle, 1 for zero loss; all 0 if max(F) is 0 (D10).
+
+    Losses below zero are first shifted so that the least one is zero (D16).
+
+    Examples
+    --------
+    >>> merit(np.array([0.0, 1.0, 4.0])), merit(np.array([-4.0, -3.0, 0.0]))
+    (array([1.  , 0.75, 0.  ]), array([1.  , 0.75, 0.  ]))
+    """
+    least = fitness.min()
+    if least < 0:
+        fitness = fitness / 2 - least / 2  # halves, because a difference of huge losses could overflow
     worst = fitness.max()
     return 1.0 - fitness / worst if worst > 0 else np.zeros_like(fitness)
 

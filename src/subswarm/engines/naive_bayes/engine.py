@@ -13,17 +13,18 @@ from the same moments. The losses are therefore exactly scikit-learn's.
 from __future__ import annotations
 
 import math
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
-from subswarm._types import BoolArray, Estimator, FloatArray, IntArray, Mask, Masks
+from subswarm._types import AnyArray, BoolArray, Estimator, FloatArray, IntArray, Mask, Masks
 from subswarm.engines.data import Codes, FoldedData, Int64Array
 from subswarm.engines.fast import Classifier, FastEngine, FoldClasses, codes_of, column_lists
-from subswarm.engines.metrics import LABEL_SCORERS, PROBABILITY_SCORERS
+from subswarm.engines.metrics import FixedPredictions, needed_predictions
 from subswarm.engines.naive_bayes.products import GaussianProducts, ProductTables, product_kernels
 from subswarm.engines.naive_bayes.tables import GaussianTables, gaussian_kernels
 from subswarm.engines.recipe import class_codes, is_standard_scorer, recipe_for
@@ -39,6 +40,10 @@ _WORTH_TABLES = 50_000
 """Squares to sum in a batch from which tables pay off (30 half-full subsets of Wine have twice as many)."""
 _RESULTS = 1 << 18
 """Sums (float32) that one product computes at most."""
+
+
+_CACHED_ROWS = 2048
+"""Rows whose probabilities are computed at a time, so that they stay in the cache."""
 
 
 class GaussianNBEngine(FastEngine):
@@ -59,6 +64,7 @@ class GaussianNBEngine(FastEngine):
         self._worth_tables = math.inf if product_kernels() is None else _WORTH_TABLES
         self._threads = n_threads(n_jobs)
         self._rechecked = 0
+        self._is_accuracy = is_standard_scorer(estimator, data, frozenset({"accuracy"}))
 
     @classmethod
     def is_usable_for(cls, estimator: Estimator, data: FoldedData) -> bool:
@@ -68,7 +74,7 @@ class GaussianNBEngine(FastEngine):
             recipe is not None
             and not data.params
             and class_codes(data) is not None
-            and is_standard_scorer(estimator, data, LABEL_SCORERS | PROBABILITY_SCORERS)
+            and needed_predictions(data.scoring, estimator, data) is not None
             and not np.isnan(data.X).any()
             and _settings_are_valid(recipe.model, data)
         )
@@ -79,11 +85,14 @@ class GaussianNBEngine(FastEngine):
         return {"rechecked": self._rechecked}
 
     def _scores(self, masks: Masks) -> FloatArray:
-        if self._data.scoring.name in PROBABILITY_SCORERS:
-            return np.array([self._score_folds(partial(self.assemble, np.flatnonzero(mask))) for mask in masks])
+        if self._needs != "labels":
+            parts = [self._probability_scores(masks[rows]) for rows in self._blocks(len(masks))]
+            return np.concatenate(parts)
         codes, failed = self._codes(masks)
-        if self._data.scoring.name == "accuracy":
+        if self._is_accuracy:
             scores = self._classes.accuracy(codes)
+        elif self._metric is not None:
+            scores = self._metric.score_all(codes, self._threads)
         else:
             scores = np.array([self._score_folds(partial(self._classes.fixed, row)) for row in codes])
         scores[failed] = np.nan
@@ -148,6 +157,106 @@ class GaussianNBEngine(FastEngine):
         fits = _RESULTS // int(self._tables.sizes.max() * self._tables.most_classes)
         return max(1, min(64, fits, max(8, -(-n_masks * self._data.n_folds // (4 * threads)))))
 
+    def _blocks(self, n_masks: int) -> list[slice]:
+        """Return slices of a batch whose probabilities take a share of the memory."""
+        length = max(1, self._max_bytes // (64 * self._classes.n_tests * self._tables.most_classes))
+        return [slice(start, start + length) for start in range(0, n_masks, length)]
+
+    def _probability_scores(self, masks: Masks) -> FloatArray:
+        probabilities, failed = self._probabilities(masks)
+        if self._metric is None:
+            scores = np.array([self._score_folds(partial(self._fixed_shares, row)) for row in probabilities])
+        elif self._needs == "scores":
+            scores = self._metric.score_all(probabilities[:, :, 1], self._threads)
+        else:
+            scores = self._metric.score_all(probabilities, self._threads)
+        scores[failed] = np.nan
+        return scores
+
+    def _fixed_shares(self, probabilities: FloatArray, fold: int) -> tuple[FixedPredictions, AnyArray]:
+        classes = self._classes.classes[fold]
+        shares = probabilities[self._classes.rows_of(fold), : len(classes)]
+        return FixedPredictions(classes, classes[shares.argmax(axis=1)], shares), shares
+
+    def _probabilities(self, masks: Masks) -> tuple[FloatArray, BoolArray]:
+        """Return the probability of each class for each test row, (P, all test rows, C), and the masks that fail, (P,).
+
+        The likelihoods are summed in scikit-learn's order and normalised by its own code, so that probabilities are
+        equal, 0 or 1 where its own are.
+        """
+        tables, T = self._exact_tables, self._classes.n_tests
+        likelihoods = np.empty((max(2, tables.most_classes), len(masks), T))
+        doubts = np.empty((len(masks), self._data.n_folds), dtype=np.int64)
+        for start, stop in tables.batches(masks):
+            self._compute_likelihoods(masks[start:stop], likelihoods[:, start:stop], doubts[start:stop])
+        failed = np.zeros(len(masks), dtype=bool)
+        shares = np.moveaxis(likelihoods, 0, 2)
+        for p, f in np.argwhere(doubts):
+            if failed[p]:
+                continue
+            try:
+                self._set_model_shares(masks[p], int(f), shares[p, self._classes.rows_of(int(f))])
+            except Exception:  # the reference engine fits the mask again and records the error
+                failed[p] = True
+        return shares, failed
+
+    def _compute_likelihoods(self, masks: Masks, shares: FloatArray, doubts: Int64Array) -> None:
+        """Compute the probabilities (C, P, all test rows), and which folds are left to the model, (P, F)."""
+        tables = self._exact_tables
+        columns, starts = column_lists(masks)
+        widest, _, _ = tables.widest_and_slots(masks)
+        slots, gaussians = tables.slots_of(widest), tables.gaussians()
+        doubts[:] = (masks @ self._unreliable_columns.T) > 0
+        doubts[np.diff(starts) == 1] = 1
+        kernel, step = gaussian_kernels().log_likelihoods, max(1, _CACHED_ROWS // shares.shape[2])
+
+        def normalise(first: int, last: int) -> None:
+            with np.errstate(all="ignore"):
+                for start in range(first, last, step):
+                    stop = min(start + step, last)
+                    kernel(start, stop, columns, starts, widest, slots, gaussians, shares, doubts)
+                    own = np.ascontiguousarray(shares[:, start:stop])
+                    found = self._normaliser.predict_proba(own.reshape(len(own), -1).T)
+                    shares[:, start:stop] = found.T.reshape(own.shape)
+
+        work = len(columns) * shares.shape[2] * tables.most_classes
+        spread(normalise, len(masks), self._threads if work > _WORTH_THREADS // 4 else 1)
+
+    def _set_model_shares(self, mask: Mask, fold: int, shares: FloatArray) -> None:
+        """Set the probabilities of a fold's test rows, (rows, C), to those of `GaussianNB` itself."""
+        self._rechecked += 1
+        columns = np.flatnonzero(mask)
+        if self._is_bare and len(columns) == 1 and not self._unreliable_columns[fold, columns[0]]:
+            found = self._normaliser.predict_proba(self._lone_column_likelihood(int(columns[0]), fold).T)
+        else:
+            model, rows = self._fitted(columns, self._data.folds[fold])
+            found = model.predict_proba(rows)
+        shares[:] = 0.0
+        shares[:, : found.shape[1]] = found
+
+    @cached_property
+    def _exact_tables(self) -> GaussianTables:
+        """The same tables, but only columns with equal variances share one: likelihoods are exact to the last bit."""
+        variance, order = self._tables.variance, self._tables.order
+        alike = np.empty(variance.shape, dtype=np.int64)
+        for f, row in enumerate(variance):
+            sorted_columns = order[f]
+            is_first = np.append(True, np.diff(row[sorted_columns]) != 0)
+            alike[f, sorted_columns] = sorted_columns[np.maximum.accumulate(np.where(is_first, np.arange(len(row)), 0))]
+        return replace(self._tables, alike=alike)
+
+    @cached_property
+    def _unreliable_columns(self) -> BoolArray:
+        """Columns of each fold whose scaled values are not certain, or which scikit-learn refuses, (F, n)."""
+        finite = [np.isfinite(self._tables.test_columns(f)).all(axis=1) for f in range(self._data.n_folds)]
+        return np.asarray(np.isnan(self._tables.variance) | ~np.array(finite))
+
+    @cached_property
+    def _normaliser(self) -> _Normaliser:
+        model = _Normaliser()
+        model.classes_ = np.arange(max(2, self._tables.most_classes))
+        return model
+
     def _model_codes(self, mask: Mask, fold: int) -> Codes:
         """Return the codes of a fold's test rows as `GaussianNB` itself computes them."""
         self._rechecked += 1
@@ -155,20 +264,19 @@ class GaussianNBEngine(FastEngine):
         if self._is_known(columns, fold):
             return np.asarray(self._tables.joint_log_likelihood(columns, fold).argmax(axis=0), dtype=np.int16)
         if self._is_bare and len(columns) == 1:
-            return self._lone_column_codes(int(columns[0]), fold)
+            return np.asarray(self._lone_column_likelihood(int(columns[0]), fold).argmax(axis=0), dtype=np.int16)
         model, rows = self._fitted(columns, self._data.folds[fold])
         return codes_of(model.predict(rows), self._classes.classes[fold])
 
-    def _lone_column_codes(self, column: int, fold: int) -> Codes:
-        """Return the codes of a fold's test rows for one column, whose moments NumPy sums in another order."""
+    def _lone_column_likelihood(self, column: int, fold: int) -> FloatArray:
+        """Return what `GaussianNB` computes for one column, (C, rows): NumPy sums its moments in another order."""
         tables, values = self._tables, self._data.X[:, column]
         trained = values[self._data.folds[fold].train]
         of_classes = [values[rows] for rows in self._training_rows(fold)]
         theta = np.array([[each.mean()] for each in of_classes])
         v = np.array([[each.var()] for each in of_classes]) + tables.var_smoothing * trained.var()
         squares = (values[self._data.folds[fold].test] - theta) ** 2 / v
-        scores = tables.log_prior[fold, : len(v), None] + (-0.5 * np.log(2.0 * np.pi * v) - 0.5 * squares)
-        return np.asarray(scores.argmax(axis=0), dtype=np.int16)
+        return np.asarray(tables.log_prior[fold, : len(v), None] + (-0.5 * np.log(2.0 * np.pi * v) - 0.5 * squares))
 
     def _training_rows(self, fold: int) -> list[IntArray]:
         """Return the rows of each class that a fold trains on."""
@@ -197,6 +305,16 @@ class GaussianNBEngine(FastEngine):
         model.class_count_ = tables.class_count[fold, :n_classes]
         model.class_prior_ = tables.prior[fold, :n_classes]
         return model, tables.test_rows(columns, fold)
+
+
+class _Normaliser(GaussianNB):  # type: ignore[misc]
+    """`GaussianNB` whose rows are joint log-likelihoods: its own code makes probabilities of them."""
+
+    def _check_X(self, X: FloatArray) -> FloatArray:
+        return X
+
+    def _joint_log_likelihood(self, X: FloatArray) -> FloatArray:
+        return X
 
 
 def _settings_are_valid(model: GaussianNB, data: FoldedData) -> bool:

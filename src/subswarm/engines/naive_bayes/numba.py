@@ -12,7 +12,7 @@ from subswarm.engines.data import Codes, Int64Array
 from subswarm.engines.naive_bayes import bounds
 from subswarm.engines.naive_bayes.tables import Gaussians
 
-__all__ = ["add_constants", "classify", "judge_fold", "judge_row", "widest_columns"]
+__all__ = ["add_constants", "classify", "judge_fold", "judge_row", "log_likelihoods", "widest_columns"]
 
 _TOO_SMALL = bounds.TOO_SMALL
 _relative_error = njit(nogil=True, inline="always")(bounds.relative_error)
@@ -243,3 +243,153 @@ def judge_row(chosen: Int64Array, f: int, s: int, slot: int, g: Gaussians, terms
         if c != best and not (floor > highest and abs(highest) < np.inf):
             return True
     return False
+
+
+@njit(nogil=True, cache=True)
+def log_likelihoods(
+    first: int,
+    last: int,
+    columns: Int64Array,
+    starts: Int64Array,
+    widest: Int64Array,
+    slots: Int64Array,
+    g: Gaussians,
+    likelihoods: FloatArray,
+    doubts: Int64Array,
+) -> None:
+    """Compute the joint log-likelihoods (C, P, all test rows) of masks ``first`` to ``last``, as scikit-learn does.
+
+    All sums are in NumPy's order. A class that a fold does not have gets -infinity. In ``doubts`` (P, F) folds are
+    marked in which a likelihood is not finite.
+    """
+    n = g.theta.shape[1]
+    blocks: Int64Array = np.empty((2, n // 32 + 2), dtype=np.int64)
+    sums: FloatArray = np.empty((8 + 64, g.sizes.max()))
+    weights: FloatArray = np.empty((2, n))
+    for p in range(first, last):
+        chosen = columns[starts[p] : starts[p + 1]]
+        n_blocks = _split_as_numpy(len(chosen), blocks)
+        answer = 0
+        for f in range(g.sizes.shape[0]):
+            size, slot = g.sizes[f], slots[p, f]
+            smoothing = g.var_smoothing * g.variance[f, widest[p, f]]
+            rows = g.rows[g.row_starts[f] : g.row_starts[f] + n * size]
+            for c in range(likelihoods.shape[0]):
+                target = likelihoods[c, p, answer : answer + size]
+                if c >= g.n_classes[f]:
+                    target[:] = -np.inf
+                    continue
+                for i in range(len(chosen)):
+                    weights[0, i] = g.constant[slot, chosen[i], c]
+                    weights[1, i] = g.class_variance[f, chosen[i], c] + smoothing
+                fixed = _sum_in_order(weights[0], blocks[:, :n_blocks])
+                _sum_squares(chosen, blocks[:, :n_blocks], rows, size, g.theta[f, :, c], weights[1], sums)
+                prior, squares, trace = g.log_prior[f, c], sums[8], 0.0
+                for s in range(size):
+                    target[s] = prior + (fixed - 0.5 * squares[s])
+                    trace += 0.0 * target[s]
+                if trace != 0.0:
+                    doubts[p, f] = 1
+            answer += size
+
+
+@njit(nogil=True, cache=True)
+def _split_as_numpy(n: int, blocks: Int64Array) -> int:
+    """Split n terms as NumPy's sum does: blocks of at most 128, added up in pairs; returns how many blocks there are.
+
+    The first row of ``blocks`` is the block's length, the second how many additions of pairs follow it.
+    """
+    pending: Int64Array = np.empty((2, 64), dtype=np.int64)
+    open_depths: Int64Array = np.empty(64, dtype=np.int64)
+    pending[0, 0], pending[1, 0] = n, 0
+    waiting, n_open, count = 1, 0, 0
+    while waiting:
+        waiting -= 1
+        length, depth = pending[0, waiting], pending[1, waiting]
+        if length > 128:
+            half = length // 2
+            half -= half % 8
+            pending[0, waiting], pending[1, waiting] = length - half, depth + 1
+            pending[0, waiting + 1], pending[1, waiting + 1] = half, depth + 1
+            waiting += 2
+            continue
+        additions = 0
+        open_depths[n_open] = depth
+        n_open += 1
+        while n_open > 1 and open_depths[n_open - 1] == open_depths[n_open - 2]:
+            n_open -= 1
+            open_depths[n_open - 1] -= 1
+            additions += 1
+        blocks[0, count], blocks[1, count] = length, additions
+        count += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _sum_in_order(values: FloatArray, blocks: Int64Array) -> float:
+    """Sum the values in NumPy's order."""
+    parts: FloatArray = np.empty(8)
+    totals: FloatArray = np.empty(64)
+    start, level = 0, 0
+    for block in range(blocks.shape[1]):
+        n = blocks[0, block]
+        whole = 0 if n < 8 else n - n % 8
+        parts[:] = 0.0
+        for i in range(start, start + whole, 8):
+            for r in range(8):
+                parts[r] += values[i + r]
+        total = ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]))
+        for i in range(start + whole, start + n):
+            total += values[i]
+        for _ in range(blocks[1, block]):
+            level -= 1
+            total = totals[level] + total
+        totals[level] = total
+        level += 1
+        start += n
+    return float(totals[0])
+
+
+@njit(nogil=True, cache=True)
+def _sum_squares(
+    chosen: Int64Array,
+    blocks: Int64Array,
+    rows: FloatArray,
+    size: int,
+    means: FloatArray,
+    variances: FloatArray,
+    sums: FloatArray,
+) -> None:
+    """Sum (x - mean)² / variance over the chosen columns in NumPy's order, into ``sums[8]``."""
+    start, level = 0, 8
+    for block in range(blocks.shape[1]):
+        n = blocks[0, block]
+        total = sums[level]
+        if n < 8:
+            total[:size] = 0.0
+            whole = 0
+        else:
+            sums[:8, :size] = 0.0
+            whole = n - n % 8
+            for i in range(start, start + whole):
+                j = chosen[i]
+                _add_square(rows[j * size : (j + 1) * size], means[j], variances[i], sums[(i - start) % 8])
+            a, b, c, d = sums[0], sums[1], sums[2], sums[3]
+            e, f, g, h = sums[4], sums[5], sums[6], sums[7]
+            for s in range(size):
+                total[s] = ((a[s] + b[s]) + (c[s] + d[s])) + ((e[s] + f[s]) + (g[s] + h[s]))
+        for i in range(start + whole, start + n):
+            j = chosen[i]
+            _add_square(rows[j * size : (j + 1) * size], means[j], variances[i], total)
+        for _ in range(blocks[1, block]):
+            level -= 1
+            sums[level, :size] += sums[level + 1, :size]
+        level += 1
+        start += n
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _add_square(x: FloatArray, mean: float, variance: float, total: FloatArray) -> None:
+    for s in range(len(x)):
+        gap = x[s] - mean
+        total[s] += gap * gap / variance

@@ -9,7 +9,7 @@ from subswarm.engines.data import Codes, Int64Array
 from subswarm.engines.naive_bayes.bounds import error_terms, relative_error
 from subswarm.engines.naive_bayes.tables import Gaussians, tables_for
 
-__all__ = ["classify", "widest_columns"]
+__all__ = ["classify", "log_likelihoods", "widest_columns"]
 
 
 def widest_columns(
@@ -69,6 +69,39 @@ def classify(
             beaten = (value - bound)[best, every] > value + bound
             codes[p, answer : answer + size] = best
             doubts[p, f] = (beaten.sum(axis=0) < C - 1).sum()
+            answer += size
+
+
+def log_likelihoods(
+    first: int,
+    last: int,
+    columns: Int64Array,
+    starts: Int64Array,
+    widest: Int64Array,
+    slots: Int64Array,
+    g: Gaussians,
+    likelihoods: FloatArray,
+    doubts: Int64Array,
+) -> None:
+    """Compute the joint log-likelihoods (C, P, all test rows) of masks ``first`` to ``last``, as scikit-learn does.
+
+    All sums are in the same order. A class that a fold does not have gets -infinity. In ``doubts`` (P, F) folds are
+    marked in which a likelihood is not finite.
+    """
+    n = g.theta.shape[1]
+    for p in range(first, last):
+        chosen, answer = columns[starts[p] : starts[p + 1]], 0
+        for f, size in enumerate(g.sizes):
+            C, target = g.n_classes[f], likelihoods[:, p, answer : answer + size]
+            block = g.rows[g.row_starts[f] : g.row_starts[f] + n * size].reshape(n, size)[chosen]
+            rows = np.ascontiguousarray(block.T)
+            theta = np.ascontiguousarray(g.theta[f, chosen, :C].T)
+            v = np.ascontiguousarray(g.class_variance[f, chosen, :C].T) + g.var_smoothing * g.variance[f, widest[p, f]]
+            fixed = np.ascontiguousarray(g.constant[slots[p, f], chosen, :C].T).sum(axis=1)
+            squares = ((rows - theta[:, None]) ** 2 / v[:, None]).sum(axis=2)
+            target[:C] = g.log_prior[f, :C, None] + (fixed[:, None] - 0.5 * squares)
+            target[C:] = -np.inf
+            doubts[p, f] |= not np.isfinite(target[:C]).all()
             answer += size
 
 

@@ -12,25 +12,18 @@ depends on its search tree, or on the rounding of its matrix product, and anothe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.utils.extmath import weighted_mode
 
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask, Masks
-from subswarm.engines.data import Codes, FoldedData, Int64Array
+from subswarm.engines.data import Codes, FoldedData
 from subswarm.engines.fast import FastEngine
-from subswarm.engines.metrics import (
-    LABEL_SCORERS,
-    RANKING_SCORERS,
-    REGRESSION_SCORERS,
-    FixedPredictions,
-    FixedValues,
-)
+from subswarm.engines.metrics import FixedPredictions, FixedValues, needed_predictions
 from subswarm.engines.neighbors.finder import NeighborFinder
 from subswarm.engines.neighbors.layout import NeighborLayout, rows_are_distinct
 from subswarm.engines.recipe import class_codes, is_standard_scorer, recipe_for
@@ -60,6 +53,9 @@ class KNeighborsEngine(FastEngine):
         self._n_classes = 0 if coded is None else len(coded[0])
         self._all_classes = np.empty(0) if coded is None else coded[0]
         self._truth = self._labels[self._layout.tests].astype(np.int16)
+        self._known = [np.unique(self._labels[fold.train]) for fold in data.folds]
+        self._is_accuracy = is_standard_scorer(estimator, data, frozenset({"accuracy"}))
+        self._threads = n_threads(n_jobs)
         self._finder = NeighborFinder(
             self._layout,
             n_neighbors=int(model.n_neighbors),
@@ -93,84 +89,109 @@ class KNeighborsEngine(FastEngine):
     def predictions(self, mask: Mask) -> AnyArray:
         """Return the predictions for all test rows, fold after fold; no column may be left to scikit-learn."""
         if self._regression:
-            return self._values(self._finder.in_order(np.flatnonzero(mask))[0])
+            return np.asarray(self._values(mask[None])[0])
         return np.asarray(self._all_classes[self._codes(mask[None])[0]])
 
     def _scores(self, masks: Masks) -> FloatArray:
         scores = np.full((len(masks), self._data.n_folds), np.nan)
         sure = ~(masks & self._layout.unsure).any(axis=1)
-        if sure.any():
-            scores[sure] = self._sure_scores(masks[sure])
+        for rows in self._blocks(np.flatnonzero(sure)):
+            scores[rows] = self._sure_scores(masks[rows])
         return scores
 
-    def _sure_scores(self, masks: Masks) -> FloatArray:
-        if self._regression:
-            return self._score_each(masks, self._regression_scores)
-        if self._data.scoring.name in RANKING_SCORERS:
-            return self._score_each(masks, self._probability_scores)
-        codes = self._codes(masks)
-        if self._data.scoring.name == "accuracy":
-            return np.asarray(self._layout.count_correct(codes, self._truth) / np.diff(self._layout.test_starts))
-        return np.array([self._label_scores(row) for row in codes])
+    def _blocks(self, rows: IntArray) -> list[IntArray]:
+        """Split the masks so that the neighbours of a block take a share of the memory."""
+        if self._is_accuracy and not self._weighted and not self._finder.city_block:
+            return [rows] if len(rows) else []
+        each = 64 * len(self._truth) * max(self._finder.n_neighbors, self._n_classes)
+        length = max(1, self._max_bytes // each)
+        return [rows[start : start + length] for start in range(0, len(rows), length)]
 
-    def _score_each(self, masks: Masks, score: Callable[[Int64Array, FloatArray], FloatArray]) -> FloatArray:
-        return np.array([score(*self._finder.in_order(np.flatnonzero(mask))) for mask in masks])
+    def _sure_scores(self, masks: Masks) -> FloatArray:
+        if self._needs == "values":
+            values = self._values(masks)
+            if self._metric is not None:
+                return self._metric.score_all(values, self._threads)
+            return np.array([self._score_folds(partial(self._fixed_values, row)) for row in values])
+        if self._needs == "labels":
+            codes = self._codes(masks)
+            if self._is_accuracy:
+                return np.asarray(self._layout.count_correct(codes, self._truth) / np.diff(self._layout.test_starts))
+            if self._metric is not None:
+                return self._metric.score_all(self._places_among_known(codes), self._threads)
+            return np.array([self._score_folds(partial(self._fixed_labels, row)) for row in codes])
+        shares = self._shares(masks)
+        if self._metric is None:
+            return np.array([self._score_folds(partial(self._fixed_shares, row)) for row in shares])
+        return self._metric.score_all(shares[:, :, 1] if self._needs == "scores" else shares, self._threads)
 
     def _codes(self, masks: Masks) -> Codes:
-        """Return the predicted class of each test row, (P, all test rows)."""
+        """Return the predicted class of each test row among all classes, (P, all test rows)."""
         if not self._weighted:
             return self._finder.votes(masks, self._labels, self._n_classes)
-        codes = np.empty((len(masks), len(self._truth)), dtype=np.int16)
-        for p, mask in enumerate(masks):
-            nearest, distances = self._finder.in_order(np.flatnonzero(mask))
-            codes[p] = weighted_mode(self._labels[nearest], self._weights(distances), axis=1)[0].ravel()
+        nearest, distances = self._finder.neighbors_of(masks, in_order=True)
+        labels, weights = self._labels[nearest], self._weights(distances)
+        best, codes = np.zeros(nearest.shape[:2]), np.zeros(nearest.shape[:2], dtype=np.int16)
+        for c in range(self._n_classes):
+            votes = np.where(labels == c, weights, 0.0).sum(axis=2)
+            codes[votes > best] = c
+            best = np.maximum(votes, best)
         return codes
 
-    def _label_scores(self, codes: Codes) -> FloatArray:
-        labels = self._all_classes[codes]
+    def _places_among_known(self, codes: Codes) -> Codes:
+        """Return the predicted classes as positions among those of each fold's training rows."""
+        if all(len(known) == self._n_classes for known in self._known):
+            return codes
+        places = [np.searchsorted(known, codes[:, self._layout.rows_of(f)]) for f, known in enumerate(self._known)]
+        return np.concatenate(places, axis=1).astype(np.int16)
 
-        def predict(f: int) -> tuple[FixedPredictions, AnyArray]:
-            known = np.unique(self._data.y[self._data.folds[f].train])
-            rows = self._layout.rows_of(f)
-            return FixedPredictions(known, labels[rows]), labels[rows]
-
-        return self._score_folds(predict)
-
-    def _probability_scores(self, nearest: Int64Array, distances: FloatArray) -> FloatArray:
+    def _shares(self, masks: Masks) -> FloatArray:
+        """Return the probability of each class for each test row, (P, all test rows, C), as `predict_proba` does."""
+        nearest, distances = self._finder.neighbors_of(masks, in_order=self._weighted)
         weights = self._weights(distances) if self._weighted else np.ones(nearest.shape)
-        votes = np.zeros((len(nearest), self._n_classes))
-        for s in range(nearest.shape[1]):
-            votes[np.arange(len(nearest)), self._labels[nearest[:, s]]] += weights[:, s]
+        k, labels = nearest.shape[2], self._labels[nearest]
+        votes = np.zeros((labels.size // k, self._n_classes))
+        rows, labels, weights = np.arange(len(votes)), labels.reshape(-1, k), weights.reshape(-1, k)
+        for s in range(k):
+            votes[rows, labels[:, s]] += weights[:, s]
+        votes = votes.reshape(*nearest.shape[:2], self._n_classes)
+        for f, known in enumerate(self._known):
+            if len(known) < self._n_classes:
+                own = self._layout.rows_of(f)
+                votes[:, own, : len(known)] = votes[:, own][:, :, known]
+                votes[:, own, len(known) :] = 0.0
+        votes /= votes.sum(axis=2, keepdims=True)
+        return votes
 
-        def predict(f: int) -> tuple[FixedPredictions, AnyArray]:
-            known = np.unique(self._labels[self._data.folds[f].train])
-            ballots = np.ascontiguousarray(votes[self._layout.rows_of(f)][:, known])
-            shares = ballots / ballots.sum(axis=1)[:, None]
-            classes = self._all_classes[known]
-            return FixedPredictions(classes, classes[shares.argmax(axis=1)], shares), shares
+    def _values(self, masks: Masks) -> FloatArray:
+        """Return the mean target of the neighbours of each test row, (P, all test rows)."""
+        nearest, distances = self._finder.neighbors_of(masks, in_order=True)
+        if not self._weighted:
+            return np.asarray(np.mean(self._data.y[nearest], axis=2))
+        weights = self._weights(distances)
+        return np.asarray(np.sum(self._data.y[nearest] * weights, axis=2) / np.sum(weights, axis=2))
 
-        return self._score_folds(predict)
+    def _fixed_values(self, values: FloatArray, fold: int) -> tuple[FixedValues, AnyArray]:
+        own = values[self._layout.rows_of(fold)]
+        return FixedValues(own), own
 
-    def _regression_scores(self, nearest: Int64Array, distances: FloatArray) -> FloatArray:
-        values = self._values(nearest)
+    def _fixed_labels(self, codes: Codes, fold: int) -> tuple[FixedPredictions, AnyArray]:
+        labels = self._all_classes[codes[self._layout.rows_of(fold)]]
+        return FixedPredictions(self._all_classes[self._known[fold]], labels), labels
 
-        def predict(f: int) -> tuple[FixedValues, AnyArray]:
-            rows = self._layout.rows_of(f)
-            return FixedValues(values[rows]), values[rows]
-
-        return self._score_folds(predict)
-
-    def _values(self, nearest: Int64Array) -> FloatArray:
-        return np.asarray(np.mean(self._data.y[nearest], axis=1))
+    def _fixed_shares(self, shares: FloatArray, fold: int) -> tuple[FixedPredictions, AnyArray]:
+        classes = self._all_classes[self._known[fold]]
+        own = np.ascontiguousarray(shares[self._layout.rows_of(fold), : len(classes)])
+        return FixedPredictions(classes, classes[own.argmax(axis=1)], own), own
 
     def _weights(self, distances: FloatArray) -> FloatArray:
         """Return one over the distance; in rows with neighbours at distance zero only these count."""
         lengths = distances if self._finder.city_block else np.sqrt(distances)
         weights = 1.0 / lengths
         infinite = np.isinf(weights)
-        at_zero = infinite.any(axis=1)
+        at_zero = infinite.any(axis=-1)
         weights[at_zero] = infinite[at_zero]
-        return weights
+        return np.asarray(weights)
 
 
 def is_euclidean(model: KNeighborsClassifier) -> bool:
@@ -189,13 +210,10 @@ def _has_plain_metric(model: KNeighborsClassifier) -> bool:
 def _has_known_scorer(estimator: Estimator, model: KNeighborsClassifier, data: FoldedData) -> bool:
     if not isinstance(model.weights, str):
         return False
-    if type(model) is KNeighborsRegressor:
-        return model.weights == "uniform" and is_standard_scorer(estimator, data, REGRESSION_SCORERS)
-    return (
-        model.weights in ("uniform", "distance")
-        and class_codes(data) is not None
-        and is_standard_scorer(estimator, data, LABEL_SCORERS | RANKING_SCORERS)
-    )
+    if model.weights not in ("uniform", "distance"):
+        return False
+    is_coded = type(model) is KNeighborsRegressor or class_codes(data) is not None
+    return is_coded and needed_predictions(data.scoring, estimator, data) is not None
 
 
 def _settings_are_valid(model: KNeighborsClassifier, data: FoldedData) -> bool:

@@ -107,25 +107,39 @@ class NeighborFinder:
         self._choose_precision(counts)
 
     def _vote_one_by_one(self, masks: Masks, labels: Int64Array, n_classes: int, codes: Codes) -> None:
+        nearest, _ = self.neighbors_of(masks, in_order=False)
+        for p, rows in enumerate(nearest):
+            codes[p] = (labels[rows][:, :, None] == np.arange(n_classes)).sum(axis=1).argmax(axis=1)
+
+    def neighbors_of(self, masks: Masks, *, in_order: bool) -> tuple[Int64Array, FloatArray]:
+        """Return the neighbours of all test rows, (P, all test rows, k), and their distances (squared, or city-block).
+
+        Unless the nearest come first (``in_order``), distances are not all known.
+        """
+        shape = (len(masks), len(self.layout.tests), self.n_neighbors)
+        nearest, distances = np.empty(shape, dtype=np.int64), np.empty(shape)
+        counts = np.zeros((len(masks), 3), dtype=np.int64)
+
         def work(first: int, last: int) -> None:
-            memory, unused = self._memory(), np.zeros(3, dtype=np.int64)
+            memory = self._memory()
             for p in range(first, last):
-                nearest, _ = self._find(np.flatnonzero(masks[p]), memory, unused)
-                codes[p] = (labels[nearest][:, :, None] == np.arange(n_classes)).sum(axis=1).argmax(axis=1)
+                nearest[p], distances[p] = self._find(np.flatnonzero(masks[p]), memory, counts[p], in_order)
             self._pool.append(memory)
 
         spread(work, len(masks), self._affordable_threads())
+        self._choose_precision(counts)
+        return nearest, distances
 
     def in_order(self, columns: IntArray) -> tuple[Int64Array, FloatArray]:
-        """Return the neighbours of all test rows, nearest first, and their distances (squared, or city-block)."""
-        memory, counts = self._memory(), np.zeros((1, 3), dtype=np.int64)
-        nearest, distances = self._find(columns, memory, counts[0])
-        found = nearest.copy(), distances.copy()
-        self._pool.append(memory)
-        self._choose_precision(counts)
-        return found
+        """Return the same for one subset, nearest first: (all test rows, k)."""
+        mask = np.zeros((1, self.layout.X.shape[1]), dtype=bool)
+        mask[0, columns] = True
+        nearest, distances = self.neighbors_of(mask, in_order=True)
+        return nearest[0], distances[0]
 
-    def _find(self, columns: IntArray, memory: _Memory, counts: Int64Array) -> tuple[Int64Array, FloatArray]:
+    def _find(
+        self, columns: IntArray, memory: _Memory, counts: Int64Array, in_order: bool
+    ) -> tuple[Int64Array, FloatArray]:
         kernels = _kernels()
         if kernels is None:
             return numpy_kernels.neighbors(self.layout, columns, self.n_neighbors, self.city_block, self.max_bytes)
@@ -134,7 +148,7 @@ class NeighborFinder:
             kernels.city_block_neighbors(columns, *table, scratch.nearest, scratch.distances)
         else:
             unit = _unit(self.layout.largest[columns].max())
-            kernels.neighbors(columns, unit, *table, self._filters[self.precision], scratch, True, counts)
+            kernels.neighbors(columns, unit, *table, self._filters[self.precision], scratch, in_order, counts)
         return scratch.nearest, scratch.distances
 
     def _rows_held(self) -> int:

@@ -1,0 +1,23 @@
+"""Compiled kernels, or the same functions in NumPy without numba."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+__all__ = ["compiled_or_none", "kernels_of"]
+
+
+def kernels_of(prefix: str) -> ModuleType:
+    """Import the compiled kernels ``prefix + "numba"``, or without numba the same functions in ``prefix + "numpy"``."""
+    return compiled_or_none(prefix + "numba") or import_module(prefix + "numpy")
+
+
+@cache
+def compiled_or_none(module: str) -> ModuleType | None:
+    """Import a module of compiled kernels; None if numba is not installed."""
+    try:
+        return import_module(module)
+    except ImportError:
+        return None
