@@ -81,6 +81,23 @@ def test_the_demo_tables_are_built_in(table):
     assert "selected" in run("select", table, *QUICK).stdout
 
 
+@pytest.mark.parametrize(
+    ("table", "model", "engine"),
+    [
+        ("wine", "logistic", "logistic"),
+        ("wine", "ridge", "linear"),
+        ("wine", "lda", "linear"),
+        ("wine", "qda", "estimator"),
+        ("diabetes", "ridge", "linear"),
+        ("diabetes", "ols", "linear"),
+    ],
+)
+def test_linear_models_have_names(table, model, engine, tmp_path):
+    out = tmp_path / "x.json"
+    run("select", table, "--model", model, "--evaluations", 20, "--cv", 3, "--out", out)
+    assert json.loads(out.read_text())["engine"] == engine
+
+
 def test_limits_kept_columns_and_settings_are_passed_on(wine_csv, tmp_path):
     out = tmp_path / "x.json"
     run(

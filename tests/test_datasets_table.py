@@ -234,7 +234,7 @@ def test_demo_tables_have_names_and_labels():
     assert table.feature_names == tuple(data.feature_names)
     assert set(table.y) == {"benign", "malignant"}
     assert load_demo("digits").X.shape == (1797, 64)
-    with pytest.raises(SettingError, match="'wine', 'breast-cancer', 'digits'"):
+    with pytest.raises(SettingError, match="'wine', 'breast-cancer', 'digits', 'diabetes'"):
         load_demo("iris")
 
 
@@ -245,7 +245,7 @@ def test_tables_are_opened_by_name_or_path(csv, uci):
         DatasetError, match=r"'breastcancer' is neither a file nor a known table. Did you mean 'breast-c"
     ):
         open_table("breastcancer")
-    with pytest.raises(DatasetError, match="The known names are wine, breast-cancer, digits, australian"):
+    with pytest.raises(DatasetError, match="The known names are wine, breast-cancer, digits, diabetes, australian"):
         open_table("qqqqqq")
     with pytest.raises(DataError, match="built-in table with the target 'class'"):
         open_table("wine", target="alcohol")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -46,6 +47,23 @@ MODELS: dict[str, tuple[str, dict[str, Callable[[], Estimator]]]] = {
             "classification": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
             "regression": lambda: make_pipeline(StandardScaler(), Ridge()),
         },
+    ),
+    "logistic": (
+        "logistic regression on standardised columns",
+        {"classification": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))},
+    ),
+    "ridge": (
+        "ridge regression, or a classifier by ridge regression, on standardised columns",
+        {
+            "classification": lambda: make_pipeline(StandardScaler(), RidgeClassifier()),
+            "regression": lambda: make_pipeline(StandardScaler(), Ridge()),
+        },
+    ),
+    "ols": ("linear regression by ordinary least squares", {"regression": LinearRegression}),
+    "lda": ("linear discriminant analysis", {"classification": LinearDiscriminantAnalysis}),
+    "qda": (
+        "quadratic discriminant analysis on standardised columns, regularised by 0.1",
+        {"classification": lambda: make_pipeline(StandardScaler(), QuadraticDiscriminantAnalysis(reg_param=0.1))},
     ),
     "svm": (
         "support vector machine on standardised columns",

@@ -17,6 +17,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.datasets import load_diabetes, make_regression
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -47,6 +49,11 @@ MODELS: dict[str, Callable[[], BaseEstimator]] = {
     "knn-regressor": KNeighborsRegressor,
     "knn-regressor-distance": partial(KNeighborsRegressor, weights="distance"),
     "knn-regressor-manhattan": partial(KNeighborsRegressor, metric="manhattan"),
+    "ols": LinearRegression,
+    "ridge": Ridge,
+    "ridge-classifier": RidgeClassifier,
+    "lda": LinearDiscriminantAnalysis,
+    "logistic": LogisticRegression,
 }
 """Models to compare, by name. Regressors are compared on `REGRESSION_TABLES`, classifiers on the data sets."""
 REGRESSION_TABLES: dict[str, Callable[[], tuple[FloatArray, FloatArray]]] = {

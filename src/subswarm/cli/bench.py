@@ -29,7 +29,7 @@ def engines(
     quick: Annotated[bool, typer.Option("--quick", help="Three small data sets, two repeats.")] = False,
     scale: Annotated[str, typer.Option(help="Columns standardised: once, fold (in a pipeline) or none.")] = "once",
     models: Annotated[
-        str, typer.Option(help="Separated by commas: nb, knn, knn-distance, knn-manhattan, knn-regressor, ...")
+        str, typer.Option(help="Separated by commas: nb, knn, knn-regressor, ols, ridge, lda, logistic, ...")
     ] = "nb,knn",
     scoring: Annotated[
         str, typer.Option(help="Scorers, separated by commas; the estimator's own score by default.")

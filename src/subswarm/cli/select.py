@@ -23,14 +23,16 @@ def select(
     table: Annotated[
         str,
         typer.Argument(
-            help="A CSV or Parquet file, a demo table (wine, breast-cancer, digits), a data set from "
+            help="A CSV or Parquet file, a demo table (wine, breast-cancer, digits, diabetes), a data set from "
             "'subswarm datasets', or openml:NAME."
         ),
     ],
     target: Annotated[
         str | None, typer.Option(help="The column to predict. Required for files; the others have a default.")
     ] = None,
-    model: Annotated[str, typer.Option(help="knn, knn-raw, nb, linear, svm, tree or forest.")] = "knn",
+    model: Annotated[
+        str, typer.Option(help="knn, knn-raw, nb, linear, logistic, ridge, ols, lda, qda, svm, tree or forest.")
+    ] = "knn",
     task: Annotated[str, typer.Option(help="classification, regression, or auto to decide from the target.")] = "auto",
     algorithm: Annotated[str, typer.Option(help="A search algorithm from 'subswarm algorithms'.")] = "2d-elite",
     setting: Annotated[

@@ -36,8 +36,8 @@ def open_table(
     Parameters
     ----------
     source : str or path
-        A demo table ("wine", "breast-cancer", "digits"), a data set of the paper ("sonar", ..., with the "sound"
-        protocol), an OpenML data set ("openml:61", "openml:iris"), or a CSV or Parquet file.
+        A demo table ("wine", "breast-cancer", "digits", "diabetes"), a data set of the paper ("sonar", ..., with the
+        "sound" protocol), an OpenML data set ("openml:61", "openml:iris"), or a CSV or Parquet file.
     target : str, optional
         The column to predict. Required for a file; the others have a default.
     drop, impute, one_hot, encoding

@@ -1,0 +1,328 @@
+"""Systems of equations and linear scores of many subsets, compiled. Imported only if numba is installed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from subswarm._types import FloatArray
+from subswarm.engines.data import Codes, Int64Array
+from subswarm.engines.linear.tables import Scores, Systems, TestRows
+
+__all__ = ["evaluate", "judge", "solve"]
+
+_SUMS = {"contract", "reassoc", "nsz"}
+_BLOCK = 96
+"""Rows of the inverse factor that are computed by loops; longer systems are computed in blocks with BLAS."""
+
+
+@njit(nogil=True, cache=True, fastmath=_SUMS)
+def _invert_rows(matrix: FloatArray, inverse: FloatArray, sums: FloatArray, least: float) -> bool:
+    """Compute the inverse of the Cholesky factor of a matrix, row by row; False if a pivot is not above ``least``.
+
+    Row i of the factor is the product of the inverse's rows so far with row i of the matrix. Only the lower triangle
+    is read; the upper triangle of the inverse is set to zero.
+    """
+    k = len(matrix)
+    for i in range(k):
+        a, row = matrix[i], inverse[i]
+        pivot = a[i]
+        j = 0
+        while j + 4 <= i:
+            w, x, y, z = inverse[j], inverse[j + 1], inverse[j + 2], inverse[j + 3]
+            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+            for t in range(j + 4):
+                value = a[t]
+                s0 += w[t] * value
+                s1 += x[t] * value
+                s2 += y[t] * value
+                s3 += z[t] * value
+            sums[j], sums[j + 1], sums[j + 2], sums[j + 3] = s0, s1, s2, s3
+            pivot -= s0 * s0 + s1 * s1 + s2 * s2 + s3 * s3
+            j += 4
+        while j < i:
+            w = inverse[j]
+            s0 = 0.0
+            for t in range(j + 1):
+                s0 += w[t] * a[t]
+            sums[j] = s0
+            pivot -= s0 * s0
+            j += 1
+        if not pivot > least:
+            return False
+        root = 1.0 / np.sqrt(pivot)
+        row[:k] = 0.0
+        j = 0
+        while j + 4 <= i:
+            w, x, y, z = inverse[j], inverse[j + 1], inverse[j + 2], inverse[j + 3]
+            s0, s1, s2, s3 = -root * sums[j], -root * sums[j + 1], -root * sums[j + 2], -root * sums[j + 3]
+            for t in range(j + 4):
+                row[t] += s0 * w[t] + s1 * x[t] + s2 * y[t] + s3 * z[t]
+            j += 4
+        while j < i:
+            w = inverse[j]
+            s0 = -root * sums[j]
+            for t in range(j + 1):
+                row[t] += s0 * w[t]
+            j += 1
+        row[i] = root
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _invert(matrix: FloatArray, inverse: FloatArray, sums: FloatArray, least: float) -> bool:
+    """Do as `_invert_rows`, in blocks: the rows of a block need products with all blocks above."""
+    k = len(matrix)
+    if k <= _BLOCK:
+        return bool(_invert_rows(matrix, inverse, sums, least))
+    inverse[:] = 0.0
+    for low in range(0, k, _BLOCK):
+        high = min(low + _BLOCK, k)
+        if low == 0:
+            block = np.ascontiguousarray(matrix[:high, :high])
+        else:
+            above = np.ascontiguousarray(inverse[:low, :low])
+            factor = np.dot(np.ascontiguousarray(matrix[low:high, :low]), above.T)
+            block = matrix[low:high, low:high] - np.dot(factor, factor.T)
+        rows = np.empty((high - low, high - low))
+        if not _invert_rows(block, rows, sums, least):
+            return False
+        inverse[low:high, low:high] = rows
+        if low > 0:
+            inverse[low:high, :low] = -np.dot(rows, np.dot(factor, above))
+    return True
+
+
+@njit(nogil=True, cache=True, fastmath=_SUMS)
+def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, systems: Systems, scores: Scores) -> None:
+    """Solve the systems of all folds for masks ``first`` to ``last``, into ``scores``."""
+    F, T = systems.target.shape[0], systems.target.shape[2]
+    most = 1
+    for p in range(first, last):
+        most = max(most, starts[p + 1] - starts[p])
+    matrices, inverses = np.empty(most * most), np.empty(most * most)
+    sums, scale, solved = np.empty(max(most, T)), np.empty(most), np.empty((T, most))
+    between, between_inverse = np.empty((T, T)), np.empty((T, T))
+    kept = np.empty(most, dtype=np.int64)
+    for p in range(first, last):
+        chosen = columns[starts[p] : starts[p + 1]]
+        for f in range(F):
+            weights = scores.weights[f, :, starts[p] : starts[p + 1]]
+            scores.rate[p, f], scores.base[p, f] = np.inf, np.inf
+            C = systems.n_targets[f]
+            ridge = systems.ridge
+            if systems.shrink > 0.0:
+                total = 0.0
+                for j in chosen:
+                    total += systems.spread[f, j]
+                ridge += systems.shrink * total / len(chosen)
+            k, noise, trace, residue = 0, 0.0, 0.0, 0.0
+            for i in range(len(chosen)):
+                j = chosen[i]
+                square = systems.gram[f, j, j] + ridge
+                residue += systems.residue[f, j]
+                if square == 0.0:
+                    continue
+                kept[k] = i
+                scale[k] = 1.0 / np.sqrt(square)
+                noise = max(noise, systems.noise[f, j] * scale[k])
+                trace += square
+                k += 1
+            if (
+                (k < len(chosen) and not systems.drops)
+                or k == 0
+                or not residue * k <= 0.1 * systems.least_share * trace
+            ):
+                continue
+            matrix = matrices[: k * k].reshape(k, k)
+            inverse = inverses[: k * k].reshape(k, k)
+            gram = systems.gram[f]
+            for i in range(k):
+                row = gram[chosen[kept[i]]]
+                for j in range(i):
+                    matrix[i, j] = row[chosen[kept[j]]] * (scale[i] * scale[j])
+                matrix[i, i] = 1.0
+            if not _invert(matrix, inverse, sums, 1e-13):
+                continue
+            diagonal = sums
+            diagonal[:k] = 0.0
+            for i in range(k):
+                for j in range(i + 1):
+                    diagonal[j] += inverse[i, j] * inverse[i, j]
+            kappa, spread = 0.0, 0.0
+            for j in range(k):
+                kappa += diagonal[j]
+                spread += diagonal[j] * scale[j] * scale[j]
+            error = 16.0 * (noise + (k + systems.rounding) * 2.3e-16) * kappa
+            if len(chosen) > systems.least_rows:
+                error += 16.0 * 2.3e-16 * systems.rounding * trace / ridge if ridge > 0.0 else np.inf
+            if not (error <= systems.most_error and kappa <= systems.most_kappa):
+                continue
+            if not spread * trace * systems.least_share <= 1.0:
+                continue
+            weights[:C] = 0.0
+            largest, farthest, constant = 0.0, 0.0, 0.0
+            for c in range(C):
+                z = solved[c]
+                length = 0.0
+                for i in range(k):
+                    sums[i] = systems.target[f, chosen[kept[i]], c] * scale[i]
+                    length += sums[i] * sums[i]
+                farthest = max(farthest, length)
+                for i in range(k):
+                    value = 0.0
+                    for j in range(i + 1):
+                        value += inverse[i, j] * sums[j]
+                    z[i] = value
+                w = sums
+                w[:k] = 0.0
+                square = 0.0
+                for i in range(k):
+                    value = z[i]
+                    square += value * value
+                    for j in range(i + 1):
+                        w[j] += inverse[i, j] * value
+                length = 0.0
+                for i in range(k):
+                    length += w[i] * w[i]
+                    weights[c, kept[i]] = w[i] * scale[i]
+                largest = max(largest, length)
+                scores.constant[p, f, c] = systems.offset[f, c] - (0.5 * square if systems.quadratic else 0.0)
+                constant = max(constant, abs(systems.offset[f, c]) + 0.5 * square)
+            if systems.least_between > 0.0 and C > 2:
+                prior = systems.prior[f, :C]
+                if not _spans(solved[:C, :k], prior, systems.least_between, error, between, between_inverse):
+                    continue
+            scores.rate[p, f] = error * np.sqrt(largest)
+            scores.base[p, f] = 16.0 * 2.3e-16 * (k + 2) * constant
+            if systems.quadratic:
+                scores.base[p, f] += error * np.sqrt(largest * farthest)
+
+
+@njit(nogil=True, cache=True, fastmath=_SUMS)
+def _spans(
+    solved: FloatArray, prior: FloatArray, least: float, error: float, matrix: FloatArray, inverse: FloatArray
+) -> bool:
+    """Return whether the whitened class means certainly span as many dimensions as they can.
+
+    The ratio of the smallest to the largest variance among the directions must be above ``least``, with room for the
+    relative ``error`` of the means. The sum of the inverse's diagonal bounds the smallest one from below.
+    """
+    C, k = solved.shape
+    size = min(C, k)
+    for i in range(size):
+        for j in range(i + 1):
+            value = 0.0
+            if k < C:
+                for c in range(C):
+                    value += solved[c, i] * solved[c, j] * prior[c]
+            else:
+                for t in range(k):
+                    value += solved[i, t] * solved[j, t]
+                value *= np.sqrt(prior[i] * prior[j])
+            matrix[i, j] = value
+    trace = 0.0
+    for i in range(size):
+        trace += matrix[i, i]
+    if not trace > 0.0:
+        return False
+    for i in range(size):
+        for j in range(i + 1):
+            matrix[i, j] /= trace
+            if k >= C:  # the weighted means add up to zero: fill in the direction that they never have
+                matrix[i, j] += np.sqrt(prior[i] * prior[j])
+    sums = np.empty(size)
+    if not _invert_rows(matrix[:size, :size], inverse[:size, :size], sums, 0.25 * least):
+        return False
+    total = 0.0
+    for i in range(size):
+        for j in range(i + 1):
+            total += inverse[i, j] * inverse[i, j]
+    return total * (4.0 * least + error) < 1.0
+
+
+@njit(nogil=True, cache=True, inline="always", fastmath={"contract"})
+def _add_columns(chosen: Int64Array, weights: FloatArray, rows: FloatArray, size: int, out: FloatArray) -> None:
+    """Add weighted columns of a fold's test rows to ``out``, in the order of the columns."""
+    k = len(chosen)
+    i = 0
+    while i + 4 <= k:
+        w0, w1, w2, w3 = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+        x0 = rows[chosen[i] * size : (chosen[i] + 1) * size]
+        x1 = rows[chosen[i + 1] * size : (chosen[i + 1] + 1) * size]
+        x2 = rows[chosen[i + 2] * size : (chosen[i + 2] + 1) * size]
+        x3 = rows[chosen[i + 3] * size : (chosen[i + 3] + 1) * size]
+        for s in range(size):
+            out[s] += (w0 * x0[s] + w1 * x1[s]) + (w2 * x2[s] + w3 * x3[s])
+        i += 4
+    while i < k:
+        w0 = weights[i]
+        x0 = rows[chosen[i] * size : (chosen[i] + 1) * size]
+        for s in range(size):
+            out[s] += w0 * x0[s]
+        i += 1
+
+
+@njit(nogil=True, cache=True)
+def evaluate(
+    first: int,
+    last: int,
+    columns: Int64Array,
+    starts: Int64Array,
+    tests: TestRows,
+    scores: Scores,
+    out: FloatArray,
+    bounds: FloatArray,
+) -> None:
+    """Compute the scores of all test rows, into ``out`` (P, T, rows), and bounds on their errors (P, rows)."""
+    for p in range(first, last):
+        chosen = columns[starts[p] : starts[p + 1]]
+        for f in range(len(tests.sizes)):
+            size, low = tests.sizes[f], tests.starts[f]
+            rate, base = scores.rate[p, f], scores.base[p, f]
+            if not rate < np.inf:
+                bounds[p, low : low + size] = np.inf
+                out[p, :, low : low + size] = 0.0
+                continue
+            rows = tests.rows[tests.offsets[f] :]
+            for s in range(low, low + size):
+                bounds[p, s] = rate * tests.lengths[s] + base
+            for c in range(tests.n_targets[f]):
+                answers = out[p, c, low : low + size]
+                answers[:] = scores.constant[p, f, c]
+                _add_columns(chosen, scores.weights[f, c, starts[p] : starts[p + 1]], rows, size, answers)
+
+
+@njit(nogil=True, cache=True)
+def judge(
+    first: int,
+    last: int,
+    out: FloatArray,
+    bounds: FloatArray,
+    starts: Int64Array,
+    n_classes: Int64Array,
+    codes: Codes,
+    doubts: Int64Array,
+) -> None:
+    """Take the class of the highest score for each test row, and count the rows of each fold that are in doubt."""
+    for p in range(first, last):
+        for f in range(len(n_classes)):
+            low, high, C = starts[f], starts[f + 1], n_classes[f]
+            doubt = 0
+            if C == 2:
+                for s in range(low, high):
+                    margin = out[p, 0, s] if out.shape[1] == 1 else out[p, 1, s] - out[p, 0, s]
+                    codes[p, s] = margin > 0.0
+                    doubt += not abs(margin) > 2.0 * bounds[p, s]
+            else:
+                for s in range(low, high):
+                    best, top, second = 0, out[p, 0, s], -np.inf
+                    for c in range(1, C):
+                        value = out[p, c, s]
+                        if value > top:
+                            best, top, second = c, value, top
+                        elif value > second:
+                            second = value
+                    codes[p, s] = best
+                    doubt += not top - second > 2.0 * bounds[p, s]
+            doubts[p, f] = doubt

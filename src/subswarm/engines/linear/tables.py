@@ -1,0 +1,187 @@
+"""The systems of equations of linear models, one for each fold, and the test rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from subswarm._types import FloatArray
+from subswarm.engines.data import Int64Array
+
+__all__ = ["EPS", "FoldSystem", "Scores", "SystemRules", "Systems", "TestRows", "stack_systems", "stack_tests"]
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+class Systems(NamedTuple):
+    """The systems of F folds over n columns with at most T right sides.
+
+    The weights of a subset solve ``(gram + ridge I) w = target`` with the rows and columns of the subset. ``ridge``
+    grows by ``shrink`` times the mean of the subset's ``spread``. A score is ``x w + constant``, where x is centred
+    and the constant is ``offset``, less half of ``target w`` if the scores are ``quadratic``.
+
+    Attributes
+    ----------
+    gram : (F, n, n)
+    target : (F, n, T)
+    spread : (F, n)
+    offset, prior : (F, T)
+    noise : (F, n), how far rounding can move a column of the training rows (a length)
+    residue : (F, n), squared length of what rounding left of a column without variance; the column counts as zero
+    n_targets : (F,), right sides in use
+    drops : whether a column of zeros gets a weight of zero; otherwise the subset is left to scikit-learn
+    rounding : roundings in an entry of the Gram matrix
+    most_error : largest relative error of the weights; subsets that exceed it are left to scikit-learn
+    most_kappa : largest sum of the diagonal of the inverse, for columns of length 1
+    least_share : the share of the largest squared singular value below which scikit-learn drops a direction
+    least_rows : number of rows; with more columns, scikit-learn solves ridge regression by the products of rows
+    least_between : the same for the class means of linear discriminant analysis; 0 if nothing is dropped
+    """
+
+    gram: FloatArray
+    target: FloatArray
+    spread: FloatArray
+    offset: FloatArray
+    prior: FloatArray
+    noise: FloatArray
+    residue: FloatArray
+    n_targets: Int64Array
+    ridge: float
+    shrink: float
+    quadratic: bool
+    drops: bool
+    rounding: float
+    most_error: float
+    most_kappa: float
+    least_share: float
+    least_between: float
+    least_rows: float
+
+
+class TestRows(NamedTuple):
+    """The centred test rows of F folds.
+
+    Attributes
+    ----------
+    rows : fold after fold, each fold column by column; a fold begins at its entry of ``offsets``
+    starts, sizes : (F,), the position of a fold among all test rows, and its number of rows
+    lengths : (all test rows,), at least the length of the row, each column divided by its length in training
+    n_targets : (F,), scores of a row
+    """
+
+    rows: FloatArray
+    offsets: Int64Array
+    starts: Int64Array
+    sizes: Int64Array
+    lengths: FloatArray
+    n_targets: Int64Array
+
+
+class Scores(NamedTuple):
+    """The linear scores of P subsets with K selected columns in all.
+
+    Attributes
+    ----------
+    weights : (F, T, K)
+    constant : (P, F, T)
+    rate, base : (P, F), a score is off by at most ``rate`` times the row's length plus ``base``; infinite if the
+        subset is left to scikit-learn
+    """
+
+    weights: FloatArray
+    constant: FloatArray
+    rate: FloatArray
+    base: FloatArray
+
+    @classmethod
+    def room(cls, n_masks: int, n_columns: int, n_folds: int, n_targets: int) -> Scores:
+        """Return arrays to be filled."""
+        return cls(
+            np.empty((n_folds, n_targets, n_columns)),
+            np.empty((n_masks, n_folds, n_targets)),
+            np.empty((n_masks, n_folds)),
+            np.empty((n_masks, n_folds)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FoldSystem:
+    """One fold's part of `Systems`, and its test rows (rows, n), centred."""
+
+    gram: FloatArray
+    target: FloatArray
+    spread: FloatArray
+    offset: FloatArray
+    prior: FloatArray
+    noise: FloatArray
+    residue: FloatArray
+    test: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class SystemRules:
+    """What all folds of `Systems` share; see there."""
+
+    ridge: float = 0.0
+    shrink: float = 0.0
+    quadratic: bool = False
+    drops: bool = False
+    rounding: float = 0.0
+    most_error: float = 1e-3
+    most_kappa: float = np.inf
+    least_share: float = 0.0
+    least_between: float = 0.0
+    least_rows: float = np.inf
+
+
+def stack_systems(folds: Sequence[FoldSystem], rules: SystemRules) -> Systems:
+    """Return the systems of several folds, for a kernel; missing right sides are zero."""
+    T = max(len(fold.offset) for fold in folds)
+    return Systems(
+        np.stack([fold.gram for fold in folds]),
+        np.stack([_widened(fold.target, T) for fold in folds]),
+        np.stack([fold.spread for fold in folds]),
+        np.stack([_widened(fold.offset, T) for fold in folds]),
+        np.stack([_widened(fold.prior, T) for fold in folds]),
+        np.stack([fold.noise for fold in folds]),
+        np.stack([fold.residue for fold in folds]),
+        np.array([len(fold.offset) for fold in folds], dtype=np.int64),
+        rules.ridge,
+        rules.shrink,
+        rules.quadratic,
+        rules.drops,
+        rules.rounding,
+        rules.most_error,
+        rules.most_kappa,
+        rules.least_share,
+        rules.least_between,
+        rules.least_rows,
+    )
+
+
+def stack_tests(folds: Sequence[FoldSystem], ridge: float) -> TestRows:
+    """Return the test rows of several folds, for a kernel."""
+    sizes = np.array([len(fold.test) for fold in folds], dtype=np.int64)
+    return TestRows(
+        np.concatenate([fold.test.T.ravel() for fold in folds]),
+        np.concatenate([[0], np.cumsum([fold.test.size for fold in folds])[:-1]]).astype(np.int64),
+        np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64),
+        sizes,
+        np.concatenate([_lengths(fold, ridge) for fold in folds]),
+        np.array([len(fold.offset) for fold in folds], dtype=np.int64),
+    )
+
+
+def _lengths(fold: FoldSystem, ridge: float) -> FloatArray:
+    squares = fold.gram.diagonal() + ridge
+    inverse = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0)
+    return np.asarray(np.sqrt(fold.test**2 @ inverse))
+
+
+def _widened(array: FloatArray, width: int) -> FloatArray:
+    wide = np.zeros((*array.shape[:-1], width))
+    wide[..., : array.shape[-1]] = array
+    return wide

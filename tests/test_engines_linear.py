@@ -1,0 +1,311 @@
+"""The linear engine against scikit-learn: equal classes, and numbers that agree to rounding."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses
+from subswarm.engines.base import engine_for
+from subswarm.engines.linear.engine import LinearEngine
+from subswarm.testing import check_engine
+
+SCALERS = [None, StandardScaler(), MinMaxScaler(), RobustScaler()]
+REGRESSORS = [
+    LinearRegression(),
+    LinearRegression(fit_intercept=False),
+    Ridge(),
+    Ridge(alpha=1e-3, fit_intercept=False),
+    Ridge(alpha=10, solver="svd"),
+    Ridge(alpha=0),
+]
+CLASSIFIERS = [
+    RidgeClassifier(),
+    RidgeClassifier(alpha=0.1, fit_intercept=False),
+    RidgeClassifier(class_weight="balanced", solver="cholesky"),
+    RidgeClassifier(class_weight={0: 1, 1: 2, 2: 0.5}),
+    LinearDiscriminantAnalysis(),
+    LinearDiscriminantAnalysis(priors=[0.2, 0.5, 0.3]),
+    LinearDiscriminantAnalysis(solver="lsqr"),
+    LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.3),
+    LinearDiscriminantAnalysis(solver="eigen", priors=[0.2, 0.5, 0.3]),
+    LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.01),
+]
+
+
+def behind(scaler, model):
+    return model if scaler is None else make_pipeline(scaler, model)
+
+
+def name_of(value):
+    return "bare" if value is None else "".join(str(value).split())
+
+
+def diabetes():
+    X, y = load_diabetes(return_X_y=True)
+    return np.hstack([X, X[:, :4] * X[:, 6:], 10 + 1e2 * X[:, 2:4] ** 2]), y
+
+
+def with_weights(data, name="sample_weight", seed=0):
+    weights = np.random.default_rng(seed).exponential(size=len(data.X))
+    weights[::7] = 0.0
+    return type(data)(X=data.X, y=data.y, folds=data.folds, scoring=data.scoring, params={name: weights})
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=name_of)
+@pytest.mark.parametrize("model", REGRESSORS, ids=name_of)
+def test_regression_agrees_with_scikit_learn(model, scaler):
+    X, y = diabetes()
+    estimator = behind(scaler, model)
+    for scoring in ("r2", "neg_mean_squared_error", "neg_median_absolute_error"):
+        data = folded(estimator, X, y, cv=4, scoring=scoring)
+        masks = masks_of_all_sizes(data.n_features)
+        engine = fast(estimator, data)
+        assert engine.name == "linear"
+        assert np.allclose(engine.fold_losses(masks), true_losses(estimator, data, masks), rtol=1e-9, atol=1e-11)
+        assert engine.facts["rechecked"] == 0
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=name_of)
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=name_of)
+def test_classification_equals_scikit_learn(model, scaler):
+    X, y = load_wine(return_X_y=True)
+    estimator = behind(scaler, model)
+    for scoring in ("accuracy", "f1_macro"):
+        data = folded(estimator, X, y, cv=4, scoring=scoring)
+        masks = masks_of_all_sizes(data.n_features)
+        engine = fast(estimator, data)
+        assert np.array_equal(engine.fold_losses(masks), true_losses(estimator, data, masks))
+        assert engine.facts["rechecked"] <= 2
+
+
+@pytest.mark.parametrize("name", UCI)
+@pytest.mark.parametrize("model", [RidgeClassifier(), LinearDiscriminantAnalysis()], ids=name_of)
+def test_classes_of_the_papers_tables_equal_scikit_learn(uci, name, model):
+    table = uci(name)
+    data = folded(model, table.X, table.y, cv=3)
+    masks = masks_of_all_sizes(min(data.n_features, 40))
+    masks = np.pad(masks, ((0, 0), (0, data.n_features - masks.shape[1])))
+    assert np.array_equal(fast(model, data).fold_losses(masks), true_losses(model, data, masks))
+
+
+@pytest.mark.parametrize("model", [LinearRegression(), Ridge(fit_intercept=False), RidgeClassifier()], ids=name_of)
+@pytest.mark.parametrize("scaled", [False, True])
+def test_sample_weights_count(model, scaled):
+    X, y = load_wine(return_X_y=True) if isinstance(model, RidgeClassifier) else diabetes()
+    estimator = make_pipeline(StandardScaler(), model) if scaled else model
+    name = f"{type(model).__name__.lower()}__sample_weight" if scaled else "sample_weight"
+    plain = folded(estimator, X, y, cv=4)
+    data = with_weights(plain, name)
+    masks = masks_of_all_sizes(data.n_features)
+    losses, expected = fast(estimator, data).fold_losses(masks), true_losses(estimator, data, masks)
+    assert np.allclose(losses, expected, rtol=1e-9, atol=1e-11)
+    assert not np.allclose(losses, fast(estimator, plain).fold_losses(masks))
+
+
+@pytest.mark.parametrize(
+    ("model", "params"),
+    [
+        (LinearRegression(positive=True), {}),
+        (Ridge(solver="lsqr"), {}),
+        (Ridge(alpha=np.ones(1)), {}),
+        (Ridge(), {"sample_weight": -np.ones(442)}),
+        (Ridge(), {"other": np.ones(442)}),
+        (make_pipeline(StandardScaler(), Ridge()), {"sample_weight": np.ones(442)}),
+    ],
+    ids=name_of,
+)
+def test_other_settings_are_left_to_scikit_learn(model, params):
+    X, y = load_diabetes(return_X_y=True)
+    data = folded(model, X, y, cv=3)
+    data = type(data)(X=data.X, y=data.y, folds=data.folds, scoring=data.scoring, params=params)
+    assert engine_for(model, data).name == "estimator"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearDiscriminantAnalysis(shrinkage=0.1),
+        LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+        LinearDiscriminantAnalysis(priors=[0.5, 0.5]),
+        LinearDiscriminantAnalysis(n_components=1),
+    ],
+    ids=name_of,
+)
+def test_other_discriminants_are_left_to_scikit_learn(model):
+    X, y = load_wine(return_X_y=True)
+    assert engine_for(model, folded(model, X, y, cv=3)).name == "estimator"
+
+
+@pytest.mark.parametrize("model", [RidgeClassifier(), LinearDiscriminantAnalysis()], ids=name_of)
+def test_the_engine_keeps_the_contract(model):
+    X, y = load_wine(return_X_y=True)
+    check_engine(LinearEngine, model, X, y, cv=3)
+
+
+@pytest.mark.parametrize("scoring", ["r2", "neg_mean_squared_error"])
+def test_neither_memory_nor_workers_nor_the_batch_change_a_loss(scoring):
+    X, y = diabetes()
+    data = folded(Ridge(), X, y, cv=4, scoring=scoring)
+    masks = np.random.default_rng(0).random((40, X.shape[1])) < 0.5
+    masks[:, 0] |= ~masks.any(axis=1)
+    losses = fast(Ridge(), data).fold_losses(masks)
+    assert np.array_equal(fast(Ridge(), data, n_jobs=2).fold_losses(masks), losses)
+    assert np.array_equal(fast(Ridge(), data, max_bytes=5000).fold_losses(masks), losses)
+    assert np.array_equal(np.concatenate([fast(Ridge(), data).fold_losses(mask[None]) for mask in masks]), losses)
+    assert np.allclose(fast(Ridge(), data, max_bytes=1).fold_losses(masks), losses, rtol=1e-9)
+
+
+def collinear_table(seed, rows, columns, scale, n_classes):
+    """A table with a duplicate, a constant, a sum of two columns, integers and a column of another scale."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, max(columns, 7)))
+    X[:, 1] = X[:, 0]
+    X[:, 2] = 0.1
+    X[:, 3] = X[:, 0] + X[:, 4]
+    X[:, 5] = rng.integers(0, 3, size=rows)
+    X[:, 6] *= scale
+    y = rng.integers(0, n_classes, size=rows)
+    y[:n_classes] = np.arange(n_classes)
+    y[n_classes : 2 * n_classes] = np.arange(n_classes)
+    return X + 0.5 * y[:, None] * (np.arange(X.shape[1]) % 3 == 0), y
+
+
+TABLES = {
+    "seed": st.integers(0, 1000),
+    "rows": st.integers(12, 60),
+    "columns": st.integers(7, 40),
+    "scale": st.sampled_from([1.0, 1e-9, 1e-3, 1e6, 1e12, 1e160]),
+}
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(model=st.sampled_from([LinearRegression(), Ridge(), Ridge(alpha=1e-6), Ridge(fit_intercept=False)]), **TABLES)
+@example(model=LinearRegression(), seed=0, rows=20, columns=40, scale=1.0)
+def test_regression_agrees_on_hard_tables(model, seed, rows, columns, scale):
+    X, y = collinear_table(seed, rows, columns, scale, 3)
+    target = X[:, 0] + 0.3 * y + np.random.default_rng(seed).normal(size=rows)
+    data = folded(model, X, target, cv=3)
+    masks = masks_of_all_sizes(data.n_features, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        losses, expected = fast(model, data).fold_losses(masks), true_losses(model, data, masks)
+    assert np.allclose(losses, expected, rtol=1e-7, atol=1e-9, equal_nan=True)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    model=st.sampled_from(
+        [
+            RidgeClassifier(),
+            RidgeClassifier(alpha=1e-9),
+            LinearDiscriminantAnalysis(),
+            LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.5),
+            LinearDiscriminantAnalysis(solver="eigen"),
+            make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()),
+        ]
+    ),
+    n_classes=st.integers(2, 5),
+    **TABLES,
+)
+def test_classes_are_equal_on_hard_tables(model, n_classes, seed, rows, columns, scale):
+    X, y = collinear_table(seed, rows, columns, scale, n_classes)
+    data = folded(model, X, y, cv=3)
+    masks = masks_of_all_sizes(data.n_features, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        losses, expected = engine_for(model, data).fold_losses(masks), true_losses(model, data, masks)
+    assert np.array_equal(losses, expected, equal_nan=True)
+
+
+def test_rows_between_two_classes_are_decided_by_scikit_learn():
+    X = np.array([[-1.2, 0.0], [-0.8, 2.0], [0.8, 0.0], [1.2, 2.0]] * 6 + [[0.0, 1.0]] * 6)
+    y = np.array([0, 0, 1, 1] * 6 + [0, 1] * 3)
+    for model in (RidgeClassifier(), LinearDiscriminantAnalysis()):
+        data = folded(model, X, y, cv=[(np.arange(24), np.arange(24, 30))])
+        engine = fast(model, data)
+        masks = np.array([[True, False], [True, True]])
+        assert np.array_equal(engine.fold_losses(masks), true_losses(model, data, masks))
+        assert engine.facts["rechecked"] == 2
+
+
+WITHOUT_NUMBA = """
+import sys
+if "hide" in sys.argv:
+    sys.modules["numba"] = None
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
+from subswarm.objective.objective import make_objective
+
+for model, table in (
+    (LinearRegression(), load_diabetes),
+    (Ridge(), load_diabetes),
+    (RidgeClassifier(), load_wine),
+    (LinearDiscriminantAnalysis(), load_wine),
+    (LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1), load_wine),
+):
+    X, y = table(return_X_y=True)
+    X = np.hstack([X, np.zeros((len(X), 1))])
+    masks = np.random.default_rng(0).random((12, X.shape[1])) < 0.4
+    masks[:, 0] |= ~masks.any(axis=1)
+    objective = make_objective(model, X, y, cv=4, engine="fast")
+    print(objective.engine, objective.engine_facts, [f"{loss:.10f}" for loss in objective(masks)])
+print("numba" in sys.modules and sys.modules["numba"] is not None)
+"""
+
+
+def test_without_numba_the_losses_are_the_same():
+    outputs = []
+    for arguments in ([], ["hide"]):
+        command = [sys.executable, "-c", WITHOUT_NUMBA, *arguments]
+        outputs.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
+    (*answers, there), (*others, hidden) = outputs
+    assert (there, hidden) == ("True", "False")
+    assert answers == others
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "average_precision", "f1", "neg_log_loss", "neg_brier_score"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        RidgeClassifier(),
+        LinearDiscriminantAnalysis(),
+        make_pipeline(StandardScaler(), LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.1)),
+    ],
+    ids=name_of,
+)
+@pytest.mark.parametrize("rounded", [False, True], ids=["real", "integers"])
+def test_metrics_of_two_classes_equal_scikit_learn(model, scoring, rounded):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[::3, :10]
+    if rounded:  # few different values: many scores that tie, exactly or but for rounding
+        X = np.round(2 * (X - X.mean(axis=0)) / X.std(axis=0))
+    if scoring.startswith("neg") and isinstance(model, RidgeClassifier):
+        return
+    data = folded(model, X, y[::3], cv=4, scoring=scoring)
+    masks = masks_of_all_sizes(data.n_features)
+    losses, expected = fast(model, data).fold_losses(masks), true_losses(model, data, masks)
+    assert np.allclose(losses, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc_ovr", "roc_auc_ovo_weighted", "neg_log_loss", "balanced_accuracy"])
+def test_metrics_of_three_classes_equal_scikit_learn(scoring):
+    X, y = load_wine(return_X_y=True)
+    for model in (LinearDiscriminantAnalysis(), LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.2)):
+        data = folded(model, np.round(X), y, cv=4, scoring=scoring)
+        masks = masks_of_all_sizes(data.n_features)
+        losses, expected = fast(model, data).fold_losses(masks), true_losses(model, data, masks)
+        assert np.allclose(losses, expected, rtol=1e-9, atol=1e-12)
