@@ -20,6 +20,7 @@ def test_the_hypervolume_is_a_share_of_the_box_up_to_the_reference_point():
     # Columns cost 1 of 10, losses are shares of 0.5: from 1 to 3 columns 1 - 0.6, from 3 to 10 columns 1 - 0.2.
     assert run_of("nsga2", 0, (1, 3), (0.3, 0.1)).hypervolume == pytest.approx((2 * 0.4 + 7 * 0.8) / 10)
     assert run_of("nsga2", 0, (1, 3), (0.5, 0.6)).hypervolume == 0.0
+    assert run_of("nsga2", 0, (1, 3), (0.3, 0.1)).dominated(1.0) == pytest.approx((2 * 0.7 + 7 * 0.9) / 10)
 
 
 def test_the_tables_rank_the_searches_and_test_the_differences():
@@ -29,7 +30,8 @@ def test_the_tables_rank_the_searches_and_test_the_differences():
         for run in range(6)
     ]
     text = format_tables(rows)  # the mean loss of a level is 0.0025 above it
-    summary = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in text.splitlines()}
+    lines = text.split("loss 1.")[0].splitlines()
+    summary = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in lines}
     assert summary["2d-pareto"][1] == "2.00"
     assert summary["sffs"][1:3] == ["1.00", "1.00"]
     assert summary["nsga2"][5] == "1, 0, 0"

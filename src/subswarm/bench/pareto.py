@@ -67,8 +67,12 @@ class FrontRun:
     @property
     def hypervolume(self) -> float:
         """The share of the box up to the reference point (n + 1 columns, baseline loss) that the front dominates."""
-        width = 1 + 1 / self.n_features
-        return hypervolume(self.points, (width, 1.0)) / width
+        return self.dominated(self.baseline)
+
+    def dominated(self, loss: float) -> float:
+        """Return the share of the box up to (n + 1 columns, this loss) that the front dominates."""
+        points = np.column_stack([self.columns, self.losses]).astype(np.float64)
+        return hypervolume(points, (self.n_features + 1.0, loss)) / ((self.n_features + 1) * loss)
 
 
 def front_algorithms() -> dict[str, Algorithm[Any]]:
@@ -160,7 +164,13 @@ def format_tables(rows: Sequence[FrontRun]) -> str:
     text = []
     for model in dict.fromkeys(row.model for row in rows):
         mine = [row for row in rows if row.model == model]
-        text += [f"### {MODELS[model][0]}", _counted(mine), _summary(mine), _hypervolumes(mine)]
+        text += [f"### {MODELS[model][0]}", _counted(mine)]
+        text += ["Reference point: n + 1 columns, loss of always predicting the most frequent class.", _summary(mine)]
+        text += ["Reference point: n + 1 columns, loss 1.", _summary(mine, lambda row: row.dominated(1.0))]
+        text += [
+            "Mean hypervolume up to the first reference point, and the verdict of the t-test:",
+            _hypervolumes(mine),
+        ]
     return "\n\n".join(text) + "\n"
 
 
@@ -200,8 +210,8 @@ def _counted(rows: Sequence[FrontRun]) -> str:
     )
 
 
-def _summary(rows: Sequence[FrontRun]) -> str:
-    areas, distances = _by_run(rows, lambda row: row.hypervolume), _distances(rows)
+def _summary(rows: Sequence[FrontRun], area: Callable[[FrontRun], float] = lambda row: row.hypervolume) -> str:
+    areas, distances = _by_run(rows, area), _distances(rows)
     names = [name for name in front_algorithms() if all(name in values for values in areas.values())]
     area_ranks = mean_ranks([[-values[name].mean() for name in names] for values in areas.values()])
     distance_ranks = mean_ranks([[values[name].mean() for name in names] for values in distances.values()])

@@ -208,7 +208,7 @@ class TwoDPareto(MultiObjective[ParetoSwarm]):
         swarm = replace(
             self._archived(swarm, state.masks, fitness),
             spent=state.spent + len(fitness),
-            visited=np.union1d(state.visited, self._keys(state.masks, state.words)),
+            visited=_merged(state.visited, self._keys(state.masks, state.words)),
         )
         if self._may_walk(swarm, progress):
             return replace(swarm, masks=swarm.walk.masks, walking=True)
@@ -369,6 +369,13 @@ class TwoDPareto(MultiObjective[ParetoSwarm]):
 
     def _keys(self, masks: Masks, words: WordArray) -> WordArray:
         return _kernels().keys_of(masks, np.zeros(len(masks), dtype=np.intp), words)
+
+
+def _merged(ascending: WordArray, keys: WordArray) -> WordArray:
+    """Return all keys, ascending and without duplicates."""
+    both = np.concatenate([ascending, keys])
+    both.sort(kind="stable")  # fast, because most of the keys are sorted already
+    return np.asarray(both[np.append(True, both[1:] != both[:-1])])
 
 
 def contributions(costs: FloatArray, losses: FloatArray) -> FloatArray:
