@@ -15,6 +15,7 @@ from subswarm.testing import check_algorithm
 
 SWARMS = [
     "2d-elite",
+    "2d-pareto",
     "2d-gpso",
     "2d-lpso",
     "2d-clpso",
@@ -28,7 +29,7 @@ SWARMS = [
 ]
 FILTERS = ["mutual-information", "anova-f", "relieff", "mrmr"]
 STEPWISE = ["sfs", "sbs", "plus-l-minus-r", "sffs", "sbfs"]
-WANTED = [*SWARMS, "ga", "aco", *STEPWISE, "branch-and-bound", "tabu", *FILTERS, "random"]
+WANTED = [*SWARMS, "ga", "nsga2", "aco", *STEPWISE, "branch-and-bound", "tabu", *FILTERS, "random"]
 LIMITS = [
     {"max_features": 5},
     {"min_features": 4, "max_features": 4},
@@ -38,6 +39,7 @@ LIMITS = [
 BATCH = {
     **dict.fromkeys(SWARMS, 30),
     "ga": 80,
+    "nsga2": 100,
     "aco": 50,
     "random": 30,
     **dict.fromkeys(FILTERS, 50),

@@ -86,6 +86,8 @@ def test_every_kind_of_yes_or_no_is_covered():
         "whole_exemplar",
         "independent_draws",
         "must_beat_current",
+        "distinct",
+        "adaptive",
     }
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from subswarm import algorithms, datasets, errors, plot, testing
     from subswarm._search.ask_tell import Search
     from subswarm._search.budget import Budget
+    from subswarm._search.fronts import FrontTable
     from subswarm._search.loop import search, search_together
     from subswarm._search.result import History, Recording, SearchResult, Snapshot, one_standard_error
     from subswarm._types import Front, Subset
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Budget",
     "Front",
+    "FrontTable",
     "HeldOut",
     "History",
     "NormalCDFBayes",
@@ -50,6 +52,7 @@ __all__ = [
 _HOME = {
     "Budget": "_search.budget",
     "Front": "_types",
+    "FrontTable": "_search.fronts",
     "HeldOut": "nested",
     "History": "_search.result",
     "NormalCDFBayes": "engines.normal_cdf.model",

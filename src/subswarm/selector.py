@@ -25,7 +25,8 @@ from subswarm._checks import check_bool, check_choice, check_int, check_real, sh
 from subswarm._fingerprint import digest
 from subswarm._search.budget import Budget
 from subswarm._search.callbacks import Callback, ProgressBar, check_callbacks
-from subswarm._search.choice import CHOICES, choose_subset
+from subswarm._search.choice import RULES, choose_subset, known_subset
+from subswarm._search.fronts import CostFront, FrontTable, column_prices, feature_prices, make_front
 from subswarm._search.loop import search
 from subswarm._search.result import History, SearchResult
 from subswarm._seeding import seed_from, set_random_states
@@ -45,6 +46,9 @@ from subswarm.objective.validation import allows_nan
 from subswarm.plot._methods import Plots
 
 __all__ = ["FitFacts", "SwarmSelector"]
+
+CHOICES = (*RULES, "knee", "budget")
+"""How the subset can be selected from those that the search saw."""
 
 EVALUATIONS_PER_REPEAT = 1000
 """With ``repeats="auto"``, evaluations of the budget for each repeat of the cross-validation."""
@@ -122,12 +126,20 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     preselect : (ranking, number) or None
         Search only among this many features: those that a filter ("mutual-information", "anova-f", "relieff" or
         "mrmr") ranks highest on the table passed to ``fit``. Fixed features are always included.
-    choose : "smallest", "best" or "one-se", default="smallest"
+    choose : "smallest", "best", "one-se", "knee" or "budget", default="smallest"
         Which subset to select. "smallest" is the smallest one that is not worse than the best by more than the noise of
         the paired differences between their losses. These are taken on rows or folds that the search did not optimise:
         the left-out rows, or two new repeats of the cross-validation if ``cv`` is a number of folds. How many standard
         errors count as noise grows with the rows: 0.7 for 200 rows, 1.7 for 1000. "best" is the subset with the best
-        score. "one-se" is the smallest one whose score is within one standard error of the best score.
+        score. "one-se" is the smallest one whose score is within one standard error of the best score. "knee" and "budget"
+        select from ``front_``: "knee" the subset after which more cost brings little (see `FrontTable.knee`), "budget"
+        the best one that costs at most ``max_cost``.
+    max_cost : float or None
+        With ``choose="budget"``, the highest cost of the selected subset; without ``feature_costs`` its most columns.
+    feature_costs : list of float, dict from column to float, or None
+        Price of each column. A group of columns is priced once, at its highest price. The algorithms "2d-pareto" and
+        "nsga2" minimise the loss and the cost together; the others ignore the prices, which then only affect
+        ``front_``.
     held_out : int, splitter, list of splits or None
         Nested cross-validation: repeat the search without each of this many outer folds, score its selection there,
         and store the result in ``held_out_``. It costs one more search for each fold; ``n_jobs`` of them run at a
@@ -177,6 +189,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         Mean score of each subset in ``result_.front`` by each scorer; NaN where a scorer fails.
     folds_ : list of (train rows, test rows)
         The folds, repeat by repeat; one repeat of all rows if the search was cross-fitted.
+    front_ : FrontTable
+        The subsets that no other one beats in both cost (or number of columns) and loss, with standard errors.
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
     result_ : SearchResult
@@ -227,6 +241,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         initial_subsets: Iterable[ArrayLike] | None = None,
         preselect: tuple[str, int] | None = None,
         choose: str = "smallest",
+        max_cost: float | None = None,
+        feature_costs: Iterable[float] | Mapping[str, float] | None = None,
         held_out: Splits | None = None,
         engine: str = "auto",
         n_jobs: int | None = None,
@@ -253,6 +269,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.initial_subsets = initial_subsets
         self.preselect = preselect
         self.choose = choose
+        self.max_cost = max_cost
+        self.feature_costs = feature_costs
         self.held_out = held_out
         self.engine = engine
         self.n_jobs = n_jobs
@@ -321,14 +339,24 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if self.preselect is not None:
             ranking, keep = self.preselect
             space = space.among_best(space.feature_scores(objective.ranking(ranking)), keep)
-        result = self._search(objective, space, budget, seed)
+        prices = self._prices(space)
+        seen = None if prices is None else CostFront(prices, objective.n_partitions)
+        result = self._search(objective, space, budget, seed, prices, seen)
         self.result_ = result
         self.history_: History = result.history
         self.estimator_ = estimator
         self._facts = FitFacts(
             seed, len(objective.data.X), _name_of_target(y), digest([objective.data.X, objective.data.y])
         )
-        chosen, left_out = choose_subset(result, objective, self.choose)
+        self.front_: FrontTable = make_front(
+            result,
+            objective.losses_of,
+            names=getattr(self, "feature_names_in_", None),
+            owner=space.owner,
+            prices=prices,
+            seen=seen,
+        )
+        chosen, left_out = self._chosen(result, objective)
         self.honest_score_ = None if left_out is None else float(objective.scoring.score(float(left_out.mean())))
         reported = objective.on_all_rows()
         self.folds_ = reported.folds
@@ -352,7 +380,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if np.isfinite(self.baseline_score_):
             scoring = resolve_scoring(self.estimator_, self.scoring)
             baseline = float(scoring.loss(np.array(self.baseline_score_)))
-        return Plots(self.result_, names=getattr(self, "feature_names_in_", None), baseline=baseline)
+        return Plots(self.result_, names=getattr(self, "feature_names_in_", None), baseline=baseline, table=self.front_)
 
     def report(self, path: str | PathLike[str], *, table: str = "the table", target: str | None = None) -> Path:
         """Write a report of the fitted selector as one self-contained HTML page.
@@ -385,6 +413,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         check_bool("race", self.race)
         check_bool("record", self.record)
         check_choice("choose", self.choose, CHOICES)
+        check_real("max_cost", self.max_cost, low=0, optional=True)
+        if (self.max_cost is None) == (self.choose == "budget"):
+            raise SettingError(
+                f'choose="budget" and max_cost are set together; got choose={self.choose!r} and '
+                f"max_cost={self.max_cost!r}."
+            )
         check_choice("engine", self.engine, ENGINES)
         check_choice("device", self.device, DEVICES)
         check_int("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, low=0)
@@ -434,18 +468,42 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         algorithm = as_algorithm(self.algorithm)
         return Race(algorithm) if self.race and not isinstance(algorithm, Race) else algorithm
 
-    def _search(self, objective: Objective, space: Space, budget: Budget, seed: int) -> SearchResult:
+    def _prices(self, space: Space) -> FloatArray | None:
+        """Return the price of each feature of the search, or None without prices."""
+        if self.feature_costs is None:
+            return None
+        names = getattr(self, "feature_names_in_", None)
+        return feature_prices(column_prices(self.feature_costs, self.n_features_in_, names), space.owner)
+
+    def _chosen(self, result: SearchResult, objective: Objective) -> tuple[Subset, FloatArray | None]:
+        """Return the subset that ``choose`` selects, and the losses of its kind on left-out rows, if there are any."""
+        if self.choose == "budget" and self.max_cost is not None:
+            return known_subset(result, self.front_.within(self.max_cost))
+        if self.choose == "knee":
+            return known_subset(result, self.front_.knee())
+        return choose_subset(result, objective, self.choose)
+
+    def _search(
+        self,
+        objective: Objective,
+        space: Space,
+        budget: Budget,
+        seed: int,
+        prices: FloatArray | None,
+        seen: CostFront | None,
+    ) -> SearchResult:
+        algorithm = self._algorithm()
         scoring = objective.scoring
         line = ProgressBar(budget.evaluations, scoring.score, scoring.name) if self.verbose else nullcontext()
         view = ColumnsView(objective, space)
         callbacks = check_callbacks(self.callbacks)
         with line as shown:
             result = search(
-                self._algorithm(),
+                algorithm if prices is None else algorithm.with_costs(tuple(prices.tolist())),
                 view,
                 budget,
                 rng=np.random.default_rng(seed),
-                callbacks=[*callbacks, *([shown] if shown is not None else [])],
+                callbacks=[*callbacks, *(each for each in (shown, seen) if each is not None)],
                 checkpoint=self.checkpoint,
                 record=self.record,
             )

@@ -8,9 +8,9 @@ from subswarm._search.result import SearchResult, noise_width, one_standard_erro
 from subswarm._types import FloatArray, Front, Masks, Subset
 from subswarm.objective.objective import Objective
 
-__all__ = ["CHOICES", "choose_subset"]
+__all__ = ["RULES", "choose_subset", "known_subset"]
 
-CHOICES = ("smallest", "best", "one-se")
+RULES = ("smallest", "best", "one-se")
 """The rules by name."""
 
 NEW_REPEATS = 2
@@ -24,14 +24,14 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
     ----------
     result : result of a search on the objective, with masks over columns
     objective : the objective over columns
-    rule : one of `CHOICES`
+    rule : one of `RULES`
     """
     finalists = result.finalists
     if rule == "one-se" or finalists is None or finalists.paired is None:
         chosen = one_standard_error(result) if rule == "one-se" else result.best
         if rule == "smallest":
             chosen = _smallest_of_front(result, objective)
-        return chosen, _left_out_of(result, chosen)
+        return known_subset(result, chosen)
     width = noise_width(objective.n_rows)
     row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width) if rule == "smallest" else 0
     left_out = None if finalists.left_out is None else finalists.left_out[row]
@@ -64,10 +64,10 @@ def _fold_losses(objective: Objective, masks: Masks) -> FloatArray:
     return objective.fold_losses(masks).reshape(len(masks), objective.n_partitions, -1)
 
 
-def _left_out_of(result: SearchResult, chosen: Subset) -> FloatArray | None:
-    """Return the losses of a subset on the left-out rows, if it is one of the finalists and they are known."""
+def known_subset(result: SearchResult, chosen: Subset) -> tuple[Subset, FloatArray | None]:
+    """Return a subset and, if it is one of the finalists, its losses on the left-out rows."""
     finalists = result.finalists
     if finalists is None or finalists.left_out is None:
-        return None
+        return chosen, None
     same = np.flatnonzero((finalists.masks == chosen.mask).all(axis=1))
-    return finalists.left_out[same[0]] if len(same) else None
+    return chosen, finalists.left_out[same[0]] if len(same) else None

@@ -16,6 +16,8 @@ from subswarm.algorithms.elite.swarm import TwoDElite
 from subswarm.algorithms.filters import MRMR, AnovaF, MutualInformation, RankingSearch, ReliefF
 from subswarm.algorithms.genetic import GeneticAlgorithm
 from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.pareto.nsga2 import NSGA2
+from subswarm.algorithms.pareto.swarm import ParetoSwarm, TwoDPareto
 from subswarm.algorithms.race import Race
 from subswarm.algorithms.random_search import RandomSearch
 from subswarm.algorithms.sequential import SBFS, SBS, SFFS, SFS, PlusLMinusR
@@ -26,6 +28,7 @@ from subswarm.errors import SettingError
 
 __all__ = [
     "MRMR",
+    "NSGA2",
     "PSO42",
     "SBFS",
     "SBS",
@@ -44,6 +47,7 @@ __all__ = [
     "GeneticAlgorithm",
     "Layout",
     "MutualInformation",
+    "ParetoSwarm",
     "PlusLMinusR",
     "Problem",
     "Pull",
@@ -59,6 +63,7 @@ __all__ = [
     "TwoDElite",
     "TwoDGPSO",
     "TwoDLPSO",
+    "TwoDPareto",
     "TwoDUPSO",
     "get_algorithm",
     "name_of",
@@ -68,11 +73,13 @@ __all__ = [
 
 REGISTRY: dict[str, type[AnyAlgorithm]] = {
     "2d-elite": TwoDElite,
+    "2d-pareto": TwoDPareto,
     "2d-gpso": TwoDGPSO,
     "2d-lpso": TwoDLPSO,
     "2d-clpso": TwoDCLPSO,
     "2d-upso": TwoDUPSO,
     "ga": GeneticAlgorithm,
+    "nsga2": NSGA2,
     "aco": AntColony,
     "bpso": BinaryPSO,
     "cbpso": CatfishPSO,

@@ -170,6 +170,10 @@ class Algorithm(ABC, Generic[S]):
         """Return the algorithm for a cross-validation with this many repeats; the default ignores the number."""
         return self
 
+    def with_costs(self, costs: tuple[float, ...]) -> Self:
+        """Return the algorithm for features of these prices; the default ignores them."""
+        return self
+
     @abstractmethod
     def begin(self, n_features: int, rng: Generator) -> S:
         """Return the first state, whose masks are evaluated first."""

@@ -13,6 +13,7 @@ from subswarm._checks import check_choice, check_int, check_real
 from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.algorithms.base import Algorithm, State
 from subswarm.algorithms.bests import Bests, first_bests, improved, updated
+from subswarm.algorithms.control import Control, controlled_settings
 from subswarm.algorithms.layout import Layout
 from subswarm.errors import SettingError
 
@@ -40,6 +41,7 @@ class BinarySwarm(State):
     bests : personal bests and the leader
     inertia : ω of the next step
     stalled : consecutive steps without a better global best
+    control : the settings of each particle with ``adaptive``, or None
     """
 
     layout: ClassVar[Layout | None] = Layout(ranges={"stalled": (0, None)})
@@ -49,6 +51,7 @@ class BinarySwarm(State):
     bests: Bests
     inertia: float
     stalled: int
+    control: Control | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,17 +69,26 @@ class BinaryPSO(Algorithm[BinarySwarm]):
         c₁ and c₂.
     max_velocity : float, default=6
         Velocities are clipped to ± this value, so that every bit keeps a chance to change.
+    adaptive : bool, default=False
+        Whether settings follow their success: each particle draws its own, around those that improved personal bests.
+    adaptive_settings : tuple of str or None, default=None
+        With ``adaptive``, the settings that follow their success; None means all that the variant can control.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
         See `subswarm.algorithms.Algorithm`.
     """
 
     source: ClassVar[str] = "Kennedy, Eberhart, IEEE Int. Conf. Systems, Man and Cybernetics (1997) 4104-4108"
 
+    controls: ClassVar[tuple[str, ...]] = ("inertia", "cognitive", "social")
+    """The settings that ``adaptive`` can control."""
+
     particles: int = 30
     inertia: float = 1.0
     cognitive: float = 2.0
     social: float = 2.0
     max_velocity: float = 6.0
+    adaptive: bool = False
+    adaptive_settings: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,19 +97,28 @@ class BinaryPSO(Algorithm[BinarySwarm]):
         check_real("cognitive", self.cognitive, low=0)
         check_real("social", self.social, low=0)
         check_real("max_velocity", self.max_velocity, above=0)
+        controlled_settings(self.adaptive, self.adaptive_settings, self.controls)
+        if self.adaptive_settings is not None:
+            object.__setattr__(self, "adaptive_settings", tuple(self.adaptive_settings))
 
     def begin(self, n_features: int, rng: Generator) -> BinarySwarm:
         """Draw random positions, and velocities from U[-max, max]."""
         masks = self.first_masks(self.particles, n_features, rng)
         velocity = rng.uniform(-self.max_velocity, self.max_velocity, size=masks.shape)
-        return BinarySwarm(masks, velocity, first_bests(masks), self.inertia, 0)
+        control = None
+        if names := self._names:
+            control = Control.begin(tuple(float(getattr(self, name)) for name in names), self.particles)
+        return BinarySwarm(masks, velocity, first_bests(masks), self.inertia, 0, control)
 
     def step(self, state: BinarySwarm, fitness: FloatArray, progress: float, rng: Generator) -> BinarySwarm:
         """Update the bests, disturb the swarm if the variant does, and move."""
         better = improved(state.bests, state.masks, fitness)
         bests = updated(state.bests, state.masks, fitness, better)
         stalled = 0 if bests.global_fitness < state.bests.global_fitness else state.stalled + 1
-        swarm = self.disturbed(replace(state, bests=bests, stalled=stalled), fitness, rng)
+        control = state.control
+        if control is not None:
+            control = control.after(better, state.bests.fitness - fitness).redrawn(self._names, rng)
+        swarm = self.disturbed(replace(state, bests=bests, stalled=stalled, control=control), fitness, rng)
         velocity = self._velocity(swarm, rng)
         drawn = rng.random(velocity.shape) < expit(velocity)
         masks = self.rules(drawn.shape[1]).legalize(drawn, rng, preference=velocity)
@@ -108,16 +129,30 @@ class BinaryPSO(Algorithm[BinarySwarm]):
         return swarm
 
     def _velocity(self, swarm: BinarySwarm, rng: Generator) -> FloatArray:
-        own, leading = (weight * rng.random(swarm.masks.shape) for weight in (self.cognitive, self.social))
-        moved = bit_velocity(swarm.velocity, swarm.masks, swarm.bests, swarm.inertia, own, leading)
+        inertia = self._value_of("inertia", swarm.inertia, swarm)
+        cognitive = self._value_of("cognitive", self.cognitive, swarm)
+        social = self._value_of("social", self.social, swarm)
+        own, leading = (weight * rng.random(swarm.masks.shape) for weight in (cognitive, social))
+        moved = bit_velocity(swarm.velocity, swarm.masks, swarm.bests, inertia, own, leading)
         return np.clip(moved, -self.max_velocity, self.max_velocity)
+
+    def _value_of(self, name: str, published: float, swarm: BinarySwarm) -> float | FloatArray:
+        """Return a setting: the published value, or that of each particle, shape (P, 1), if it is controlled."""
+        if swarm.control is None or name not in self._names:
+            return published
+        return np.asarray(swarm.control.drawn[:, self._names.index(name), None])
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The controlled settings."""
+        return controlled_settings(self.adaptive, self.adaptive_settings, self.controls)
 
 
 def bit_velocity(
     velocity: FloatArray,
     masks: Masks,
     bests: Bests,
-    inertia: float,
+    inertia: float | FloatArray,
     own: FloatArray | float,
     leading: FloatArray | float,
 ) -> FloatArray:
@@ -190,6 +225,8 @@ class ChaoticPSO(BinaryPSO):
     """
 
     source: ClassVar[str] = "Chuang, Yang, Li, Applied Soft Computing 11 (2011) 239-248"
+
+    controls: ClassVar[tuple[str, ...]] = ("cognitive", "social")
 
     inertia: float = 0.48
     chaotic_map: str = "logistic"

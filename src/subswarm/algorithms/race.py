@@ -137,6 +137,10 @@ class Race(Algorithm[RaceState]):
         """Return the race with the number of repeats filled in."""
         return self if self.n_partitions is not None else replace(self, n_partitions=n_partitions)
 
+    def with_costs(self, costs: tuple[float, ...]) -> Self:
+        """Return the race with its inner algorithm for these prices."""
+        return replace(self, algorithm=self.algorithm.with_costs(costs))
+
     def rules(self, n_features: int) -> SubsetRules:
         return self.algorithm.rules(n_features)
 

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from subswarm._checks import check_choice, check_int
+from subswarm._checks import check_choice, check_int, check_jobs
 from subswarm._files import write_whole
+from subswarm.cli.common import check_output
 
 __all__ = ["app"]
 
@@ -111,6 +112,58 @@ def algorithms(
         named_algorithms(only or ()), datasets=dataset or DATASETS, seeds=seeds, evaluations=evaluations, report=report
     )
     content = format_tables(rows, seeds=seeds, evaluations=evaluations)
+    if out is None:
+        typer.echo(content)
+        return
+    page = out.read_text(encoding="utf-8") if out.exists() else ""
+    write_whole(out, replace_tables(page, content).encode())
+    typer.echo(f"saved {out}")
+
+
+@app.command()
+def pareto(
+    sets: Annotated[str, typer.Option(help="Data sets, separated by commas; all that are present by default.")] = "",
+    models: Annotated[str, typer.Option(help="nb, knn or both, separated by a comma.")] = "nb,knn",
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each search on each data set.")] = 20,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the folds; run r searches with the seed after it by r.")
+    ] = 0,
+    evaluations: Annotated[int, typer.Option(min=1, help="Evaluations per run.")] = 6000,
+    jobs: Annotated[int, typer.Option(help="Number of workers; -1 means all cores.")] = 1,
+    store: Annotated[
+        Path | None, typer.Option(help="A file that keeps the fronts; runs that are in it are not run again.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A Markdown page whose tables are replaced; by default the tables are printed.")
+    ] = None,
+) -> None:
+    """Compare fronts of loss and number of columns: hypervolume, distance to the best front, tests and ranks."""
+    from subswarm.bench.algorithms import replace_tables
+    from subswarm.bench.pareto import FrontRun, format_tables, measure
+    from subswarm.datasets import is_present, names
+
+    def report(row: FrontRun) -> None:
+        typer.echo(f"{row.dataset}, {row.model}, {row.algorithm}, run {row.run}: {row.hypervolume:.4f}", err=True)
+
+    check_jobs("--jobs", jobs)
+    check_output(store, option="--store")
+    check_output(out, option="--out")
+    selected_models = models.split(",")
+    for model in selected_models:
+        check_choice("models", model, ("nb", "knn"))
+    chosen = sets.split(",") if sets else [name for name in names() if is_present(name)]
+    content = format_tables(
+        measure(
+            chosen,
+            models=selected_models,
+            runs=runs,
+            seed=seed,
+            evaluations=evaluations,
+            n_jobs=jobs,
+            store=store,
+            report=report,
+        )
+    )
     if out is None:
         typer.echo(content)
         return

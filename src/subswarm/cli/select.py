@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shlex
 import sys
@@ -72,8 +73,21 @@ def select(
     max_features: Annotated[int | None, typer.Option(help="Most features to select.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column that is always selected. Can be repeated.")] = None,
     choose: Annotated[
-        str, typer.Option(help="best, or one-se for the fewest features within one standard error of the best.")
+        str,
+        typer.Option(
+            help="best; one-se for the fewest features within one standard error of the best; knee for the subset "
+            "after which more features (or a higher cost) bring little; budget for the best one within --max-cost."
+        ),
     ] = "best",
+    max_cost: Annotated[
+        float | None, typer.Option(help="With --choose budget: most features, or with --costs the highest cost.")
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV file with a column name and its price in each row. 2d-pareto and nsga2 minimise both."
+        ),
+    ] = None,
     preselect: Annotated[
         str | None, typer.Option(help="Search only among the features that a filter ranks highest, such as mrmr:50.")
     ] = None,
@@ -148,6 +162,8 @@ def select(
         feature_groups=data.feature_groups or None,
         preselect=None if preselect is None else _parse_preselection(preselect),
         choose=choose,
+        max_cost=max_cost,
+        feature_costs=None if costs is None else _read_costs(costs, list(data.feature_names)),
         held_out=held_out,
         engine=engine,
         n_jobs=jobs,
@@ -211,6 +227,35 @@ def _parse_settings(pairs: list[str]) -> dict[str, SettingValue]:
             value = text
         found[name.replace("-", "_")] = tuple(value) if isinstance(value, list) else value
     return found
+
+
+def _read_costs(path: Path, names: list[str]) -> list[float]:
+    """Return the price of each column from a CSV file; an encoded column has the price of the column it is made of."""
+    prices: dict[str, float] = {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (OSError, UnicodeError, csv.Error) as error:
+        raise DataError(f"--costs got {path}, which cannot be read: {error}.") from error
+    for number, row in enumerate(rows, start=1):
+        try:
+            name, price = row
+            prices[name] = float(price)
+        except ValueError:
+            if number > 1:  # the first row may be a heading
+                raise DataError(
+                    f"{path}, row {number}, must have a column name and a price; got {','.join(row)!r}."
+                ) from None
+    sources = {name: name if name in prices else name.split("=", 1)[0] for name in names}
+    for name, source in sources.items():
+        if source not in prices:
+            raise SettingError(f"{path} has no price for column {name!r}; add a row, with 0 for a free column.")
+    unknown = [name for name in prices if name not in sources.values()]
+    if unknown:
+        raise SettingError(
+            f"{path} names column {unknown[0]!r}, which the table does not have.{suggest(unknown[0], names)}"
+        )
+    return [prices[source] for source in sources.values()]
 
 
 def _find_columns(names: list[str], known: list[str]) -> list[int]:

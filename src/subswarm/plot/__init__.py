@@ -10,7 +10,7 @@ from subswarm.plot._methods import Plots
 from subswarm.plot._ranks import critical_difference
 from subswarm.plot._runs import convergence, timing
 from subswarm.plot._style import PALETTE
-from subswarm.plot._subsets import cardinality_likelihood, selection_frequency, trade_off
+from subswarm.plot._subsets import cardinality_likelihood, front, selection_frequency, trade_off
 
 __all__ = [
     "PALETTE",
@@ -18,6 +18,7 @@ __all__ = [
     "cardinality_likelihood",
     "convergence",
     "critical_difference",
+    "front",
     "selection_frequency",
     "timing",
     "trade_off",

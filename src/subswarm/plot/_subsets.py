@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from subswarm._checks import as_tuple, check_int
+from subswarm._checks import as_tuple, check_int, shown
+from subswarm._search.fronts import FrontTable
 from subswarm._search.result import Recording, SearchResult, one_standard_error, standard_error
 from subswarm._types import FloatArray
 from subswarm.errors import DataError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-__all__ = ["cardinality_likelihood", "selection_frequency", "trade_off"]
+__all__ = ["cardinality_likelihood", "front", "selection_frequency", "trade_off"]
 
 
 def trade_off(result: SearchResult, *, ax: Axes | None = None) -> Axes:
@@ -69,6 +70,41 @@ def trade_off(result: SearchResult, *, ax: Axes | None = None) -> Axes:
         )  # fmt: skip
     _use_whole_numbers(ax.xaxis)
     ax.set_xlabel("features")
+    ax.set_ylabel("loss")
+    ax.legend(frameon=False)
+    tidy(ax)
+    return ax
+
+
+def front(table: FrontTable, *, ax: Axes | None = None) -> Axes:
+    """Plot a front: the loss of its subsets against their cost, with standard errors, and a diamond at the knee.
+
+    Parameters
+    ----------
+    table : FrontTable
+        Such as ``front_`` of a fitted selector.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    if not isinstance(table, FrontTable):
+        raise DataError(f"expected a FrontTable, such as front_ of a fitted selector; got {shown(table)}.")
+    ax = new_axes(ax)
+    ax.errorbar(
+        table.cost, table.loss, yerr=np.nan_to_num(table.standard_error), color=PALETTE[0], marker="o", markersize=3.5,
+        linewidth=1.3, elinewidth=0.9, capsize=2.5, drawstyle="steps-post", label="front, with standard errors",
+    )  # fmt: skip
+    knee = table.knee()
+    row = int(np.flatnonzero(table.loss == knee.fitness)[0])
+    ax.scatter(
+        [table.cost[row]], [knee.fitness], s=80, marker="D", facecolors="none", edgecolors=PALETTE[1], linewidths=1.6,
+        zorder=4, label=f"knee: {knee.fitness:.4g} with {knee.cardinality}",
+    )  # fmt: skip
+    if not table.is_priced:
+        _use_whole_numbers(ax.xaxis)
+    ax.set_xlabel("cost" if table.is_priced else "features")
     ax.set_ylabel("loss")
     ax.legend(frameon=False)
     tidy(ax)

@@ -172,16 +172,20 @@ def ranked_features(likelihood: FloatArray, cardinality: IntArray) -> Masks:
 
 def carried(
     velocity: FloatArray,
-    inertia: float,
+    inertia: float | FloatArray,
     stagnant: Mask,
     rng: Generator,
     limit: FloatArray | None = None,
 ) -> FloatArray:
-    """Return ω v; velocities of stagnant particles are first drawn again from U[0, 1] or U[0, limit] (refresh gap)."""
+    """Return ω v; velocities of stagnant particles are first drawn again from U[0, 1] or U[0, limit] (refresh gap).
+
+    ω is one number, or one for each particle, shape (P, 1, 1).
+    """
     carried = inertia * velocity
     if stagnant.any():
         fresh = fresh_velocity(int(np.count_nonzero(stagnant)), velocity.shape[2], rng, limit)
-        carried[stagnant] = np.multiply(fresh, inertia, out=fresh)
+        own = inertia[stagnant] if isinstance(inertia, np.ndarray) else inertia
+        carried[stagnant] = np.multiply(fresh, own, out=fresh)
     return carried
 
 

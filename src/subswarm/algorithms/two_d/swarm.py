@@ -13,6 +13,7 @@ from subswarm._checks import as_tuple, check_bool, check_choice, check_int, chec
 from subswarm._types import FloatArray, IntArray, Mask, Masks
 from subswarm.algorithms.base import Algorithm, State
 from subswarm.algorithms.bests import Bests, first_bests, improved, updated
+from subswarm.algorithms.control import Control, controlled_settings
 from subswarm.algorithms.layout import Layout, StatePart
 from subswarm.algorithms.two_d import learning
 from subswarm.algorithms.two_d.exemplars import comprehensive_teachers, ring_best
@@ -50,6 +51,7 @@ class Swarm(State):
     stagnation : steps without a better personal best, shape (P,)
     steps : steps taken
     memory : what else a variant remembers (a dataclass of arrays), or None
+    control : the settings of each particle with ``adaptive``, or None
     """
 
     layout: ClassVar[Layout | None] = Layout(ranges={"stagnation": (0, None), "steps": (0, None)}, free=("memory",))
@@ -61,6 +63,7 @@ class Swarm(State):
     stagnation: IntArray
     steps: int
     memory: StatePart | None = None
+    control: Control | None = None
 
     @property
     def cardinality_likelihood(self) -> FloatArray:
@@ -97,11 +100,17 @@ class TwoD(Algorithm[Swarm]):
     feature_likelihoods : tuple of float or None, default=None
         Prior likelihood of each feature, from 0 to 1. At the start and at every refresh, the likelihood of a feature is
         then drawn from U[0, prior] instead of U[0, 1]. None is the rule of the paper.
+    adaptive : bool, default=False
+        Whether settings follow their success: each particle draws its own, around those that improved personal bests.
+    adaptive_settings : tuple of str or None, default=None
+        With ``adaptive``, the settings that follow their success; None means all that the variant can control.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
         See `subswarm.algorithms.Algorithm`.
     """
 
     source: ClassVar[str] = "Hafiz, Swain, Patel, Naik, Pattern Recognition 76 (2018) 416-433"
+    controls: ClassVar[tuple[str, ...]] = ("inertia", "refresh_gap")
+    """The settings that ``adaptive`` can control."""
 
     particles: int = 30
     inertia: float = 0.729
@@ -114,6 +123,8 @@ class TwoD(Algorithm[Swarm]):
     parsimonious: bool = False
     whole_exemplar: bool = False
     feature_likelihoods: tuple[float, ...] | None = None
+    adaptive: bool = False
+    adaptive_settings: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -127,6 +138,9 @@ class TwoD(Algorithm[Swarm]):
         check_choice("stagnation_rule", self.stagnation_rule, ("cumulative", "consecutive"))
         check_bool("parsimonious", self.parsimonious)
         check_bool("whole_exemplar", self.whole_exemplar)
+        controlled_settings(self.adaptive, self.adaptive_settings, self.controls)
+        if self.adaptive_settings is not None:
+            object.__setattr__(self, "adaptive_settings", tuple(self.adaptive_settings))
         if self.feature_likelihoods is not None:
             for likelihood in as_tuple("feature_likelihoods", self.feature_likelihoods, of="numbers from 0 to 1"):
                 check_real("each of feature_likelihoods", likelihood, low=0, high=1)
@@ -149,13 +163,19 @@ class TwoD(Algorithm[Swarm]):
             previous=np.full(self.particles, np.inf),
             stagnation=np.zeros(self.particles, dtype=np.intp),
             steps=0,
+            control=Control.begin(tuple(map(self._published, names)), self.particles)
+            if (names := self._names)
+            else None,
         )
         return replace(swarm, memory=self.remember(swarm, np.zeros(self.particles, dtype=bool), rng))
 
     def step(self, state: Swarm, fitness: FloatArray, progress: float, rng: Generator) -> Swarm:
         """Update bests and counts, then velocities (refreshed if stagnant), then positions."""
         swarm = self._remembered(state, fitness, rng)
-        stagnant = swarm.stagnation >= (np.inf if self.refresh_gap is None else self.refresh_gap)
+        if swarm.control is not None:
+            swarm = replace(swarm, control=swarm.control.redrawn(self._names, rng))
+        gap = np.inf if self.refresh_gap is None else self.value_of("refresh_gap", self.refresh_gap, swarm)
+        stagnant = swarm.stagnation >= np.ravel(np.round(gap))
         velocity = self._velocity(swarm, stagnant, fitness, progress, rng)
         return replace(
             swarm,
@@ -172,6 +192,22 @@ class TwoD(Algorithm[Swarm]):
         shape = {"particle": (particles, 1, 1), "row": (particles, rows, 1), "entry": (particles, rows, n)}[self.draws]
         return rng.random(shape)
 
+    def value_of(self, name: str, published: float, swarm: Swarm) -> float | FloatArray:
+        """Return a setting: the published value, or that of each particle, shape (P, 1, 1), if it is controlled."""
+        if swarm.control is None or name not in self._names:
+            return published
+        return np.asarray(swarm.control.drawn[:, self._names.index(name), None, None])
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The controlled settings."""
+        names = controlled_settings(self.adaptive, self.adaptive_settings, self.controls)
+        return tuple(name for name in names if getattr(self, name) is not None)
+
+    def _published(self, name: str) -> float:
+        """Return the value that a controlled setting starts from."""
+        return float(getattr(self, name))
+
     def _prior(self, n_features: int) -> FloatArray | None:
         """Return the upper limits of new likelihoods, shape (2, n); None for 1."""
         if self.feature_likelihoods is None:
@@ -186,8 +222,12 @@ class TwoD(Algorithm[Swarm]):
     def _remembered(self, state: Swarm, fitness: FloatArray, rng: Generator) -> Swarm:
         better = improved(state.bests, state.masks, fitness, parsimonious=self.parsimonious)
         reset = 0 if self.stagnation_rule == "consecutive" else state.stagnation
+        control = state.control
+        if control is not None:
+            control = control.after(better, state.bests.fitness - fitness)
         swarm = replace(
             state,
+            control=control,
             bests=updated(state.bests, state.masks, fitness, better, parsimonious=self.parsimonious),
             stagnation=np.where(better, reset, state.stagnation + 1),
         )
@@ -198,7 +238,8 @@ class TwoD(Algorithm[Swarm]):
         self, swarm: Swarm, stagnant: Mask, fitness: FloatArray, progress: float, rng: Generator
     ) -> FloatArray:
         """Return the velocity (eq. velprop): inertia, pulls and self-influence, without bounds."""
-        inertia = inertia_at(self.inertia_schedule, self.inertia, self.final_inertia, progress)
+        scheduled = inertia_at(self.inertia_schedule, self.inertia, self.final_inertia, progress)
+        inertia = self.value_of("inertia", scheduled, swarm)
         moved = learning.carried(swarm.velocity, inertia, stagnant, rng, self._prior(swarm.masks.shape[1]))
         for pull in self.pulls(swarm, progress, rng):
             learning.add_pull(moved, pull.exemplar, swarm.masks, pull.weight, whole_exemplar=self.whole_exemplar)
@@ -229,6 +270,8 @@ class TwoDGPSO(TwoD):
         c₁ and c₂.
     """
 
+    controls: ClassVar[tuple[str, ...]] = (*TwoD.controls, "cognitive", "social")
+
     cognitive: float = 1.49
     social: float = 1.49
 
@@ -238,10 +281,15 @@ class TwoDGPSO(TwoD):
         check_real("social", self.social, low=0)
 
     def pulls(self, swarm: Swarm, progress: float, rng: Generator) -> list[Pull]:
+        cognitive, social = self.accelerations(swarm)
         return [
-            Pull(swarm.bests.masks, self.cognitive * self.draw(swarm, rng)),
-            Pull(swarm.bests.global_best[None], self.social * self.draw(swarm, rng)),
+            Pull(swarm.bests.masks, cognitive * self.draw(swarm, rng)),
+            Pull(swarm.bests.global_best[None], social * self.draw(swarm, rng)),
         ]
+
+    def accelerations(self, swarm: Swarm) -> tuple[float | FloatArray, float | FloatArray]:
+        """Return c₁ and c₂."""
+        return self.value_of("cognitive", self.cognitive, swarm), self.value_of("social", self.social, swarm)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,9 +309,10 @@ class TwoDLPSO(TwoDGPSO):
         check_int("radius", self.radius, low=1)
 
     def pulls(self, swarm: Swarm, progress: float, rng: Generator) -> list[Pull]:
+        cognitive, social = self.accelerations(swarm)
         return [
-            Pull(swarm.bests.masks, self.cognitive * self.draw(swarm, rng)),
-            Pull(ring_best(swarm.bests, self.radius), self.social * self.draw(swarm, rng)),
+            Pull(swarm.bests.masks, cognitive * self.draw(swarm, rng)),
+            Pull(ring_best(swarm.bests, self.radius), social * self.draw(swarm, rng)),
         ]
 
 
@@ -282,6 +331,8 @@ class TwoDUPSO(TwoDLPSO):
         Whether the global and the local velocity draw their own random factors (D4).
     """
 
+    controls: ClassVar[tuple[str, ...]] = (*TwoDLPSO.controls, "unification")
+
     unification: float = 0.2
     final_unification: float = 0.4
     unification_schedule: str = "linear"
@@ -298,24 +349,29 @@ class TwoDUPSO(TwoDLPSO):
 
     def pulls(self, swarm: Swarm, progress: float, rng: Generator) -> list[Pull]:
         # u v_g + (1 - u) v_l is linear in the pulls, so inertia and self-influence, which both share, are unchanged.
-        u = unification_at(
-            self.unification_schedule,
-            self.unification,
-            self.final_unification,
-            self.unification_period,
-            swarm.steps,
-            progress,
-        )
+        u = self.value_of("unification", self._scheduled(swarm.steps, progress), swarm)
+        cognitive, social = self.accelerations(swarm)
         towards_own, towards_all = self.draw(swarm, rng), self.draw(swarm, rng)
         towards_ring = towards_all
         if self.independent_draws:
             towards_own = u * towards_own + (1 - u) * self.draw(swarm, rng)
             towards_ring = self.draw(swarm, rng)
         return [
-            Pull(swarm.bests.masks, self.cognitive * towards_own),
-            Pull(swarm.bests.global_best[None], u * self.social * towards_all),
-            Pull(ring_best(swarm.bests, self.radius), (1 - u) * self.social * towards_ring),
+            Pull(swarm.bests.masks, cognitive * towards_own),
+            Pull(swarm.bests.global_best[None], u * social * towards_all),
+            Pull(ring_best(swarm.bests, self.radius), (1 - u) * social * towards_ring),
         ]
+
+    def _scheduled(self, step: int, progress: float) -> float:
+        """Return u of the schedule."""
+        return unification_at(
+            self.unification_schedule,
+            self.unification,
+            self.final_unification,
+            self.unification_period,
+            step,
+            progress,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,6 +402,8 @@ class TwoDCLPSO(TwoD):
         "Hafiz et al. (2018); comprehensive learning: Liang, Qin, Suganthan, Baskar, IEEE TEC 10 (2006) 281-295"
     )
 
+    controls: ClassVar[tuple[str, ...]] = (*TwoD.controls, "acceleration")
+
     inertia: float = 0.9
     final_inertia: float = 0.4
     inertia_schedule: str = "linear"
@@ -364,7 +422,7 @@ class TwoDCLPSO(TwoD):
     def pulls(self, swarm: Swarm, progress: float, rng: Generator) -> list[Pull]:
         assert isinstance(swarm.memory, Exemplars)
         composite = np.take_along_axis(swarm.bests.masks, swarm.memory.teachers, axis=0)
-        return [Pull(composite, self.acceleration * self.draw(swarm, rng))]
+        return [Pull(composite, self.value_of("acceleration", self.acceleration, swarm) * self.draw(swarm, rng))]
 
     def remember(self, swarm: Swarm, better: Mask, rng: Generator) -> Exemplars:
         """Return the exemplars, those that have not helped for ``renewal_gap`` steps composed again."""
