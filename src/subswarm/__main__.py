@@ -7,7 +7,7 @@ from typing import TextIO
 
 
 def main() -> None:
-    """Run the command line. Errors of this package are printed as one line with exit status 2, warnings as one line."""
+    """Run the command line. Errors of this package are printed with exit status 2, warnings as one line."""
     try:
         import typer
     except ImportError:
@@ -15,7 +15,8 @@ def main() -> None:
     import warnings
 
     from subswarm.cli import app
-    from subswarm.errors import SubswarmError, SubswarmWarning
+    from subswarm.cli.common import list_problems
+    from subswarm.errors import SubswarmError, SubswarmWarning, TableError
 
     show_plainly, printed = warnings.showwarning, set()
 
@@ -37,7 +38,8 @@ def main() -> None:
     try:
         app()
     except SubswarmError as error:
-        typer.secho(f"error: {error}", fg=typer.colors.RED, err=True)
+        text = list_problems(error, sys.argv[1:]) if isinstance(error, TableError) else str(error)
+        typer.secho(f"error: {text}", fg=typer.colors.RED, err=True)
         sys.exit(2)
 
 

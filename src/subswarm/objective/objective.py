@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 from subswarm._checks import as_masks, check_int, check_jobs, shown
 from subswarm._fingerprint import digest
-from subswarm._types import Estimator, FloatArray, IntArray, Limits, Mask, Masks, Scorer, Splits
+from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Limits, Mask, Masks, Scorer, Splits
 from subswarm.engines.base import DEFAULT_MAX_BYTES, Engine, engine_for
 from subswarm.engines.data import FoldedData, Scoring
 from subswarm.engines.reference import fold_scores
@@ -21,8 +21,8 @@ from subswarm.errors import DataError, SettingError, SubswarmWarning
 from subswarm.objective.constraints import Space
 from subswarm.objective.filters import ranking_scores
 from subswarm.objective.folds import fixed_folds, partitions_in
-from subswarm.objective.scoring import resolve_scoring
-from subswarm.objective.validation import allows_nan, check_groups, check_table, check_target
+from subswarm.objective.scoring import resolve_scoring, scoring_for_target
+from subswarm.objective.validation import allows_nan, check_groups, check_sample_weight, check_table, check_target
 
 __all__ = ["ColumnsView", "Engines", "Objective", "check_estimator", "make_objective"]
 
@@ -287,7 +287,8 @@ def make_objective(
     table = check_table(X, allow_nan=allows_nan(estimator))
     target = check_target(y, len(table), numeric=is_regressor(estimator), multi_output=tags.target_tags.multi_output)
     check_groups(groups, len(table))
-    scorer = resolve_scoring(estimator, scoring)
+    check_sample_weight(estimator, params or {})
+    scorer = resolve_scoring(estimator, _scoring_with_note(estimator, scoring, target))
     folds = fixed_folds(
         cv,
         table,
@@ -310,6 +311,18 @@ def make_objective(
     engines = Engines(estimator, data, engine=engine, device=device, n_jobs=n_jobs, max_bytes=int(max_bytes))
     seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
     return Objective(estimator, data, engines, ranking_seed=seed)
+
+
+def _scoring_with_note(estimator: Estimator, scoring: str | Scorer | None, y: AnyArray) -> str | Scorer | None:
+    found = scoring_for_target(estimator, scoring, y)
+    if found is not scoring:
+        warnings.warn(
+            f"scoring={scoring!r} of {len(np.unique(y))} classes is computed for each class against the rest "
+            f"({found!r}).",
+            SubswarmWarning,
+            stacklevel=4,
+        )
+    return found
 
 
 def clone_estimator(estimator: Estimator) -> Estimator:

@@ -170,14 +170,22 @@ class Selection:
 
 
 def search_with_seeds(
-    selector: SwarmSelector, X: ArrayLike, y: ArrayLike, seeds: Iterable[int]
+    selector: SwarmSelector,
+    X: ArrayLike,
+    y: ArrayLike,
+    seeds: Iterable[int],
+    params: Mapping[str, object] | None = None,
 ) -> dict[int, SwarmSelector]:
-    """Repeat a selection with other seeds, each with its own folds."""
-    return {seed: _fit_again(selector, X, y, random_state=seed) for seed in seeds}
+    """Repeat a selection with other seeds, each with its own folds; ``params`` is the metadata passed to ``fit``."""
+    return {seed: _fit_again(selector, X, y, params, random_state=seed) for seed in seeds}
 
 
 def search_with_algorithms(
-    selector: SwarmSelector, X: ArrayLike, y: ArrayLike, names: Iterable[str]
+    selector: SwarmSelector,
+    X: ArrayLike,
+    y: ArrayLike,
+    names: Iterable[str],
+    params: Mapping[str, object] | None = None,
 ) -> dict[str, SwarmSelector]:
     """Repeat a selection with other algorithms and their published settings, on the same folds.
 
@@ -189,14 +197,16 @@ def search_with_algorithms(
         algorithm = get_algorithm(name)
         race = n_repeats > 1 and not algorithm.uses_single_partitions
         repeats = n_repeats if selector.cv is None or isinstance(selector.cv, int) else 1
-        found[name] = _fit_again(selector, X, y, algorithm=algorithm, repeats=repeats, race=race)
+        found[name] = _fit_again(selector, X, y, params, algorithm=algorithm, repeats=repeats, race=race)
     return found
 
 
-def _fit_again(selector: SwarmSelector, X: ArrayLike, y: ArrayLike, **changes: object) -> SwarmSelector:
+def _fit_again(
+    selector: SwarmSelector, X: ArrayLike, y: ArrayLike, params: Mapping[str, object] | None, **changes: object
+) -> SwarmSelector:
     copy: SwarmSelector = clone(selector)
     copy.set_params(checkpoint=None, verbose=0, record=False, held_out=None, **changes)
-    return copy.fit(X, y)
+    return copy.fit(X, y, **(params or {}))
 
 
 def _model_name(estimator: Estimator) -> str:
