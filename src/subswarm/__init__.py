@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from subswarm._types import Front, Subset
     from subswarm.engines.normal_cdf.model import NormalCDFBayes
     from subswarm.nested import HeldOut, held_out
+    from subswarm.objective.findings import Finding
     from subswarm.objective.objective import Objective, make_objective
     from subswarm.selector import SwarmSelector
     from subswarm.study.analysis.stability import Stability, stability
 
 __all__ = [
     "Budget",
+    "Finding",
     "Front",
     "HeldOut",
     "History",
@@ -49,6 +51,7 @@ __all__ = [
 
 _HOME = {
     "Budget": "_search.budget",
+    "Finding": "objective.findings",
     "Front": "_types",
     "HeldOut": "nested",
     "History": "_search.result",

@@ -36,6 +36,7 @@ from subswarm.errors import DataTypeError, SettingError
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
 from subswarm.objective.constraints import Space, make_space
 from subswarm.objective.filters import RANKINGS
+from subswarm.objective.findings import Finding, find_in_scores, find_in_table
 from subswarm.objective.folds import DEFAULT_FOLDS
 from subswarm.objective.objective import ColumnsView, Objective, check_estimator, clone_estimator, make_objective
 from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
@@ -159,6 +160,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         The folds, repeat by repeat.
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
+    findings_ : tuple of Finding
+        What makes the score less meaningful than it looks: a score at the share of the most frequent class, a column
+        that tells the target, ids, constant and duplicated columns, and so on.
     result_ : SearchResult
         The search: best subset, best subset of each size (``front``), engine, timings.
     history_ : History
@@ -312,6 +316,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.held_out_: HeldOut | None = None
         if outer is not None and result.stop_reason != "interrupted":
             self.held_out_ = self._measure_held_out(outer, X, y, groups, fit_params, seed)
+        self.findings_ = self._find(objective)
         return self
 
     def subset_of_size(self, size: int) -> Subset:
@@ -465,6 +470,22 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             self.baseline_score_ = float(objective.fold_scores(np.ones(objective.n_features, dtype=bool)).mean())
         except Exception:  # an estimator may raise anything on all columns; the selection is still valid
             self.baseline_score_ = float("nan")
+
+    def _find(self, objective: Objective) -> tuple[Finding, ...]:
+        """Return what makes the score less meaningful than it looks."""
+        data, nested, is_of_classes = objective.data, self.held_out_, is_classifier(self.estimator)
+        return (
+            *find_in_scores(
+                y=data.y,
+                classification=is_of_classes,
+                scoring=data.scoring.name,
+                support=self.support_,
+                score=self.best_score_,
+                baseline=self.baseline_score_,
+                nested=None if nested is None else (nested.score, nested.baseline_score),
+            ),
+            *find_in_table(data.X, data.y, self.support_, classification=is_of_classes),
+        )
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)

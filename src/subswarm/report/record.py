@@ -114,6 +114,11 @@ class Selection:
         found = [*folds, *(other.support_ for other in self.other_seeds.values())]
         return np.array(found, dtype=bool).reshape(len(found), len(self.names))
 
+    @property
+    def warnings(self) -> list[str]:
+        """What makes the score less meaningful than it looks, one sentence each."""
+        return [finding.sentence(self.names) for finding in self.selector.findings_]
+
     def scores(self, losses: FloatArray) -> list[float]:
         """Return the scores that belong to losses."""
         return [self.scoring.score(float(loss)) for loss in losses]
@@ -140,6 +145,10 @@ class Selection:
             "repeats": result.n_partitions,
             "baseline_score": _number_or_none(selector.baseline_score_),
             "optimistic": True,
+            "warnings": [
+                {"kind": finding.kind, "text": sentence, "columns": [self.names[column] for column in finding.columns]}
+                for finding, sentence in zip(selector.findings_, self.warnings, strict=True)
+            ],
             "held_out": None if self.held_out is None else _nested_json(self.held_out),
             "seeds": {str(seed): self._brief(other) for seed, other in self.other_seeds.items()},
             "against": {name: self._brief(other) for name, other in self.other_algorithms.items()},
