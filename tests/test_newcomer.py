@@ -385,9 +385,9 @@ def test_the_positive_class_makes_scorers_of_two_classes_work(call, tmp_path):
     (tmp_path / "t.csv").write_text(rows_of(a=noisy, b=lambda r: r % 5, y=label))
     status, _, said = call(["select", "t.csv", "--target", "y", *QUICK, "--scoring", "f1", "--positive", "yes"])
     assert status == 0, said
-    status, _, said = call(["select", "wine", *QUICK, "--scoring", "roc_auc", "--positive", "2"])
+    status, _, said = call(["select", "wine", *QUICK, "--scoring", "roc_auc", "--positive", "class_1"])
     assert status == 0, said
-    assert "71 of 178 rows have '2'" in said
+    assert "71 of 178 rows have 'class_1'" in said
 
 
 def test_roc_auc_of_more_classes_is_one_against_the_rest_with_a_note(call):

@@ -280,6 +280,8 @@ def _search_and_score(
 ) -> tuple[float, float, Mask]:
     """Return the score on an outer fold's test rows, the score that the search reported, and the columns selected."""
     score, fitted = score_left_out(pipeline, X, y, fold, scoring=scoring, params=params)
+    if fitted[0].result_.stop_reason == "interrupted":  # Ctrl-C means all searches, not this one
+        raise KeyboardInterrupt
     return score, fitted[0].best_score_, fitted[0].support_
 
 

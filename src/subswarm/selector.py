@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -11,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
@@ -24,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from subswarm._checks import check_bool, check_choice, check_int, check_real, shown
 from subswarm._fingerprint import digest
 from subswarm._search.budget import Budget
-from subswarm._search.callbacks import Callback, ProgressBar, check_callbacks
+from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
 from subswarm._search.loop import search
 from subswarm._search.result import History, SearchResult, one_standard_error
 from subswarm._seeding import seed_from, set_random_states
@@ -32,7 +36,8 @@ from subswarm._types import Estimator, FloatArray, Mask, Scorer, Splits, Subset
 from subswarm.algorithms import Race, as_algorithm
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm
 from subswarm.engines.base import DEVICES, ENGINES
-from subswarm.errors import DataTypeError, SettingError
+from subswarm.engines.reference import fold_scores
+from subswarm.errors import DataTypeError, SettingError, SubswarmWarning
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
 from subswarm.objective.constraints import Space, make_space
 from subswarm.objective.filters import RANKINGS
@@ -315,7 +320,14 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self._score(objective, chosen)
         self.held_out_: HeldOut | None = None
         if outer is not None and result.stop_reason != "interrupted":
-            self.held_out_ = self._measure_held_out(outer, X, y, groups, fit_params, seed)
+            try:
+                self.held_out_ = self._measure_held_out(outer, X, y, groups, fit_params, seed)
+            except KeyboardInterrupt:
+                warnings.warn(
+                    "nested cross-validation was interrupted; the search itself is complete, without a nested score.",
+                    SubswarmWarning,
+                    stacklevel=2,
+                )
         self.findings_ = self._find(objective)
         return self
 
@@ -419,17 +431,32 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         line = ProgressBar(budget.evaluations, scoring.score, scoring.name) if self.verbose else nullcontext()
         view = ColumnsView(objective, space)
         callbacks = check_callbacks(self.callbacks)
+        notice = [self._time_notice(objective, budget)] if self.verbose else []
         with line as shown:
             result = search(
                 self._algorithm(),
                 view,
                 budget,
                 rng=np.random.default_rng(seed),
-                callbacks=[*callbacks, *([shown] if shown is not None else [])],
+                callbacks=[*callbacks, *([shown] if shown is not None else []), *notice],
                 checkpoint=self.checkpoint,
                 record=self.record,
             )
         return result.on_columns(space.owner)
+
+    def _time_notice(self, objective: Objective, budget: Budget) -> TimeNotice:
+        """Return a callback that announces a long search; it announces one that scikit-learn scores at once."""
+        notice = TimeNotice(budget.evaluations, budget.seconds)
+        may_be_long = budget.seconds is None or budget.seconds > LONG_SECONDS
+        if objective.engine == "estimator" and budget.evaluations is not None and may_be_long:
+            started = time.perf_counter()
+            with contextlib.suppress(Exception), warnings.catch_warnings():  # the search itself reports what fails
+                warnings.simplefilter("ignore")
+                every = np.ones(objective.n_features, dtype=bool)
+                fold_scores(objective.estimator, objective.data.partition(0), every)
+                one = time.perf_counter() - started
+                notice.say(one * budget.evaluations / effective_n_jobs(self.n_jobs))
+        return notice
 
     def _outer_folds(self, objective: Objective, groups: ArrayLike | None, seed: int) -> tuple[NestedFold, ...] | None:
         data = objective.data
@@ -468,7 +495,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.best_score_ = float(self.fold_scores_.mean())
         try:
             self.baseline_score_ = float(objective.fold_scores(np.ones(objective.n_features, dtype=bool)).mean())
-        except Exception:  # an estimator may raise anything on all columns; the selection is still valid
+        except (Exception, KeyboardInterrupt):  # all columns may fail or take too long; the selection is still valid
             self.baseline_score_ = float("nan")
 
     def _find(self, objective: Objective) -> tuple[Finding, ...]:

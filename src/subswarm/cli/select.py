@@ -230,10 +230,19 @@ def select(
                 f"{_advice(error)}."
             ) from error
         cost = selector.result_.algorithm_seconds + selector.result_.evaluation_seconds
-        for count, what in ((seeds, "other seeds"), (len(others), "other algorithms")):
-            if count:
-                searches = "1 more search" if count == 1 else f"{count} more searches"
-                print_status(f"{what}: {searches}, about {format_duration(count * cost)}")
+        other_seeds: dict[int, SwarmSelector] = {}
+        other_algorithms: dict[str, SwarmSelector] = {}
+        try:
+            for count, what in ((seeds, "other seeds"), (len(others), "other algorithms")):
+                if count:
+                    searches = "1 more search" if count == 1 else f"{count} more searches"
+                    print_status(f"{what}: {searches}, about {format_duration(count * cost)}")
+            for other in range(seed + 1, seed + 1 + seeds):
+                other_seeds |= search_with_seeds(selector, data.X, data.y, [other], params)
+            for name in others:
+                other_algorithms |= search_with_algorithms(selector, data.X, data.y, [name], params)
+        except KeyboardInterrupt:
+            print_status("interrupted: the other searches are left out")
         selection = Selection.of(
             selector,
             table=table,
@@ -241,8 +250,8 @@ def select(
             model=model,
             names=data.feature_names,
             command=shlex.join(["subswarm", *sys.argv[1:]]),
-            other_seeds=search_with_seeds(selector, data.X, data.y, range(seed + 1, seed + 1 + seeds), params),
-            other_algorithms=search_with_algorithms(selector, data.X, data.y, others, params),
+            other_seeds=other_seeds,
+            other_algorithms=other_algorithms,
         )
     print_summary(selection)
     if out is not None:

@@ -99,6 +99,11 @@ class Objective:
         return self._data
 
     @property
+    def estimator(self) -> Estimator:
+        """The unfitted estimator that is scored."""
+        return self._estimator
+
+    @property
     def n_features(self) -> int:
         return self._data.n_features
 

@@ -215,7 +215,10 @@ def _fit_again(
 ) -> SwarmSelector:
     copy: SwarmSelector = clone(selector)
     copy.set_params(checkpoint=None, verbose=0, record=False, held_out=None, **changes)
-    return copy.fit(X, y, **(params or {}))
+    fitted = copy.fit(X, y, **(params or {}))
+    if fitted.result_.stop_reason == "interrupted":  # Ctrl-C means all searches, not this one
+        raise KeyboardInterrupt
+    return fitted
 
 
 def _model_name(estimator: Estimator) -> str:
