@@ -12,6 +12,7 @@ def main() -> None:
         import typer
     except ImportError:
         sys.exit("the command line needs typer, which is not installed; pip install 'subswarm[cli]'")
+    import os
     import warnings
 
     from subswarm.cli import app
@@ -35,6 +36,8 @@ def main() -> None:
             typer.secho(f"warning: {message}", fg=typer.colors.YELLOW, err=True)
 
     warnings.showwarning = show
+    if not {"", os.getcwd()} & set(sys.path):
+        sys.path.append(os.getcwd())  # algorithms and models of the user's own are imported from here
     try:
         app()
     except SubswarmError as error:

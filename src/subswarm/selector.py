@@ -8,10 +8,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -23,6 +24,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from subswarm._checks import check_bool, check_choice, check_int, check_real, shown
@@ -32,7 +34,7 @@ from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, Time
 from subswarm._search.loop import search
 from subswarm._search.result import History, SearchResult, one_standard_error
 from subswarm._seeding import seed_from, set_random_states
-from subswarm._types import Estimator, FloatArray, Mask, Scorer, Splits, Subset
+from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Predictor, Scorer, Splits, Subset
 from subswarm.algorithms import Race, as_algorithm
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm
 from subswarm.engines.base import DEVICES, ENGINES
@@ -45,7 +47,7 @@ from subswarm.objective.findings import Finding, find_in_scores, find_in_table
 from subswarm.objective.folds import DEFAULT_FOLDS
 from subswarm.objective.objective import ColumnsView, Objective, check_estimator, clone_estimator, make_objective
 from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
-from subswarm.objective.scoring import resolve_scoring
+from subswarm.objective.scoring import resolve_scoring, scoring_for_target
 from subswarm.objective.validation import allows_nan
 from subswarm.plot._methods import Plots
 
@@ -74,6 +76,16 @@ class FitFacts:
     n_rows: int
     target_name: str
     digest: str
+
+
+def _estimator_has(method: str) -> Callable[[SwarmSelector], bool]:
+    """Return a check that the model has a method, for `available_if`."""
+
+    def check(selector: SwarmSelector) -> bool:
+        getattr(getattr(selector, "estimator_", selector.estimator), method)  # AttributeError if it has none
+        return True
+
+    return check
 
 
 class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -139,9 +151,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     random_state : int, RandomState instance or None
         Seed of the folds, the search and each ``random_state=None`` inside the estimator. The global random state is
         not used.
-    verbose : int, default=1
-        1 shows a progress bar in a terminal or notebook (but nothing in log files) and prints the expected cost of
-        ``held_out`` on standard error. 0 shows nothing.
+    verbose : int, default=0
+        1 shows a progress bar in a terminal or notebook (but nothing in log files) and prints the expected time of a
+        long search and of ``held_out`` on standard error. 0 shows nothing.
     callbacks : list of functions
         Each is called with a `Snapshot` after each step. If one returns True, the search stops.
     checkpoint : path, optional
@@ -172,8 +184,15 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         The search: best subset, best subset of each size (``front``), engine, timings.
     history_ : History
         The search step by step.
+    cv_results_ : dict of arrays
+        The best subset of each size, in ascending order: ``n_features``, ``support`` (masks of shape (S, n)),
+        ``mean_test_score``, ``std_test_score`` and ``split{k}_test_score`` for each fold. A score that the search did
+        not compute, or computed before it was resumed from a checkpoint, is NaN.
     estimator_ : estimator
-        The unfitted clone that was scored, with each ``random_state=None`` inside it set to the seed.
+        The model fitted on the selected columns of all rows, with each ``random_state=None`` inside it set to the seed.
+        `predict`, `predict_proba`, `decision_function` and `score` use it.
+    classes_ : array
+        The classes of a classifier.
     n_features_in_ : int
         Number of columns of the table.
     feature_names_in_ : array of shape (``n_features_in_``,)
@@ -221,7 +240,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         n_jobs: int | None = None,
         device: str = "cpu",
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
-        verbose: int = 1,
+        verbose: int = 0,
         callbacks: Iterable[Callback] = (),
         checkpoint: str | PathLike[str] | None = None,
         record: bool = False,
@@ -311,13 +330,16 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         result = self._search(objective, space, budget, seed)
         self.result_ = result
         self.history_: History = result.history
-        self.estimator_ = estimator
+        self.estimator_ = cast(Predictor, estimator)
         self._facts = FitFacts(
             seed, len(objective.data.X), _name_of_target(y), digest([objective.data.X, objective.data.y])
         )
         self.folds_ = objective.folds
         chosen = result.best if self.choose == "best" else one_standard_error(result)
         self._score(objective, chosen)
+        self.cv_results_ = _front_scores(result, objective)
+        weights = self._fit_metadata(params, fit_params)
+        self.estimator_.fit(objective.data.X[:, self.support_], objective.data.y, **weights)
         self.held_out_: HeldOut | None = None
         if outer is not None and result.stop_reason != "interrupted":
             try:
@@ -330,6 +352,61 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                 )
         self.findings_ = self._find(objective)
         return self
+
+    @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: ArrayLike) -> AnyArray:
+        """Predict the target of rows with the model fitted on the selected columns.
+
+        Parameters
+        ----------
+        X : table of shape (N, n), with all columns
+
+        Returns
+        -------
+        array of shape (N,)
+        """
+        columns = self._selected_columns(X)
+        return self.estimator_.predict(columns)
+
+    @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Predict the probabilities of the classes, shape (N, n_classes), with the model fitted on selected columns."""
+        columns = self._selected_columns(X)
+        return self.estimator_.predict_proba(columns)
+
+    @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Return the decision function of the model fitted on the selected columns."""
+        columns = self._selected_columns(X)
+        return self.estimator_.decision_function(columns)
+
+    @available_if(_estimator_has("score"))  # type: ignore[untyped-decorator]
+    def score(self, X: ArrayLike, y: ArrayLike, **params: object) -> float:
+        """Score the model fitted on the selected columns with ``scoring``, or with its own score.
+
+        Parameters
+        ----------
+        X : table of shape (N, n), with all columns
+        y : target of shape (N,)
+        **params : metadata for the scorer, such as ``sample_weight``
+        """
+        columns = self._selected_columns(X)
+        scoring = resolve_scoring(self.estimator_, scoring_for_target(self.estimator_, self.scoring, np.asarray(y)))
+        return float(scoring.scorer(self.estimator_, columns, y, **params))
+
+    @property
+    def classes_(self) -> AnyArray:
+        """The classes of the model fitted on the selected columns."""
+        return self.estimator_.classes_
+
+    def _selected_columns(self, X: ArrayLike) -> FloatArray:
+        """Return the selected columns of a table as an array, as the model was fitted on."""
+        check_is_fitted(self)
+        allow_nan = get_tags(self).input_tags.allow_nan
+        table = validate_data(
+            self, X, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True, reset=False
+        )
+        return np.asarray(table[:, self.support_])
 
     def subset_of_size(self, size: int) -> Subset:
         """Return the best subset with exactly ``size`` columns that the search saw; KeyError if it saw none."""
@@ -400,6 +477,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             return {**routed.estimator.fit, **routed.scorer.score}, routed.splitter.split.get("groups")
         remaining = {name: value for name, value in params.items() if value is not None}
         return remaining, remaining.pop("groups", None)
+
+    def _fit_metadata(self, params: dict[str, Any], fit_params: dict[str, Any]) -> dict[str, Any]:
+        """Return the metadata that the estimator's ``fit`` takes, without that of the scorer."""
+        if get_config().get("enable_metadata_routing", False):
+            return dict(process_routing(self, "fit", **params).estimator.fit)
+        return fit_params
 
     def _set_feature_names(self, X: ArrayLike) -> None:
         """Set ``n_features_in_`` and ``feature_names_in_``."""
@@ -536,6 +619,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         tags.input_tags.sparse = False
         tags.target_tags.required = True
         tags.target_tags.multi_output = inner.target_tags.multi_output
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = deepcopy(inner.classifier_tags)
+        tags.regressor_tags = deepcopy(inner.regressor_tags)
         return tags
 
     @property
@@ -556,6 +642,21 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         from subswarm.report.summary import summary_html  # imported here: the summary imports this module
 
         return summary_html(self)
+
+
+def _front_scores(result: SearchResult, objective: Objective) -> dict[str, AnyArray]:
+    """Return the best subset of each size with its scores, in the form of scikit-learn's ``cv_results_``."""
+    front, scoring = result.front, objective.scoring
+    losses = np.array([objective.remembered_losses(mask) for mask in front.masks]).reshape(len(front), -1)
+    sign = 0.0 if scoring.negated else 1.0
+    scores = sign - losses
+    return {
+        "n_features": front.cardinality,
+        "mean_test_score": sign - front.fitness,
+        "std_test_score": scores.std(axis=1),
+        **{f"split{fold}_test_score": scores[:, fold] for fold in range(scores.shape[1])},
+        "support": front.masks.copy(),
+    }
 
 
 def _check_preselection(preselect: object) -> None:

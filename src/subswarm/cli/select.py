@@ -155,8 +155,6 @@ def select(
     check_choice("--task", task, ("auto", "classification", "regression"))
     if race and repeats in (None, 1):
         raise SettingError("--race needs a repeated cross-validation; add --repeats 4, say.")
-    from sklearn.base import clone
-
     from subswarm._display import format_duration
     from subswarm._models import make_model
     from subswarm.algorithms import get_algorithm
@@ -261,9 +259,7 @@ def select(
         write_table(data, write, selector.support_)
         typer.echo(f"table written to {write}")
     if save is not None:
-        fitted = clone(selector.estimator_)
-        fitted.fit(data.X[:, selector.support_], data.y, **{k: v for k, v in params.items() if k != "groups"})
-        _save(selected_pipeline(data, selector.support_, fitted), save)
+        _save(selected_pipeline(data, selector.support_, selector.estimator_), save)
         typer.echo(f"pipeline saved to {save}")
     if report is not None:
         write_page(selection, report)

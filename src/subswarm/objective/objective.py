@@ -82,6 +82,12 @@ class Objective:
         self.asked = asked
         return np.array(losses)
 
+    def remembered_losses(self, mask: ArrayLike) -> FloatArray:
+        """Return the loss of one subset in each fold, shape (n_folds,), NaN where it has not been computed."""
+        key = np.packbits(_one_mask(mask, self.n_features)).tobytes()
+        unknown = np.full(self._data.folds_each, np.nan)
+        return np.concatenate([memo.get(key, unknown) for memo in self._memos])
+
     def fresh(self) -> Objective:
         """Return the same objective without remembered losses and counts; it shares the engines and their tables."""
         return Objective(self._estimator, self._data, self._engines, self._ranking_seed)
