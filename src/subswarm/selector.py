@@ -28,6 +28,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from subswarm._checks import check_bool, check_choice, check_int, check_real, shown
+from subswarm._compilation import announced, compile_seconds
 from subswarm._fingerprint import digest
 from subswarm._search.budget import Budget
 from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
@@ -70,12 +71,14 @@ class FitFacts:
     n_rows : rows of the table
     target_name : name of the target, or "" if it has none
     digest : SHA-256 digest of the table and the target
+    search_seconds : time of the search, without the compilation of kernels
     """
 
     seed: int
     n_rows: int
     target_name: str
     digest: str
+    search_seconds: float
 
 
 def _estimator_has(method: str) -> Callable[[SwarmSelector], bool]:
@@ -327,12 +330,19 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if self.preselect is not None:
             ranking, keep = self.preselect
             space = space.among_best(space.feature_scores(objective.ranking(ranking)), keep)
-        result = self._search(objective, space, budget, seed)
+        compiled = compile_seconds()
+        with announced(bool(self.verbose)):
+            result = self._search(objective, space, budget, seed)
+        compiled = compile_seconds() - compiled
         self.result_ = result
         self.history_: History = result.history
         self.estimator_ = cast(Predictor, estimator)
         self._facts = FitFacts(
-            seed, len(objective.data.X), _name_of_target(y), digest([objective.data.X, objective.data.y])
+            seed,
+            len(objective.data.X),
+            _name_of_target(y),
+            digest([objective.data.X, objective.data.y]),
+            max(0.0, result.algorithm_seconds + result.evaluation_seconds - compiled),
         )
         self.folds_ = objective.folds
         chosen = result.best if self.choose == "best" else one_standard_error(result)
@@ -566,8 +576,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         seed: int,
     ) -> HeldOut:
         if self.verbose:
-            seconds = self.result_.algorithm_seconds + self.result_.evaluation_seconds
-            print(describe_cost(len(outer), self.n_jobs, seconds), file=sys.stderr, flush=True)
+            print(describe_cost(len(outer), self.n_jobs, self._facts.search_seconds), file=sys.stderr, flush=True)
         same = clone(self).set_params(estimator=self.estimator_, random_state=seed)
         return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subswarm._checks import as_tuple, check_real, shown
+from subswarm._compilation import compile_seconds
 from subswarm._display import format_duration
 from subswarm._search import checkpoint_file as files
 from subswarm._search.ask_tell import AnySearch, differences
@@ -162,7 +163,7 @@ class ProgressBar:
 class TimeNotice:
     """Print the expected time of a search on standard error, once, if it is longer than a minute.
 
-    The first step is not counted: it may include the compilation of kernels or the start of workers.
+    The first step, which may include the start of workers, and the compilation of kernels are not counted.
 
     Parameters
     ----------
@@ -173,15 +174,17 @@ class TimeNotice:
     def __init__(self, total: int | None, seconds: float | None) -> None:
         self._total, self._limit = total, seconds
         self._first: Snapshot | None = None
+        self._compiled = 0.0
         self._said = total is None
 
     def __call__(self, snapshot: Snapshot) -> None:
         if self._first is None:
-            self._first = snapshot
+            self._first, self._compiled = snapshot, compile_seconds()
         elif not self._said and self._total is not None:
             self._said = True
-            taken = (snapshot.seconds - self._first.seconds) / (snapshot.evaluations - self._first.evaluations)
-            self.say(snapshot.seconds + taken * (self._total - snapshot.evaluations))
+            taken = snapshot.seconds - self._first.seconds - (compile_seconds() - self._compiled)
+            rate = max(0.0, taken) / (snapshot.evaluations - self._first.evaluations)
+            self.say(snapshot.seconds + rate * (self._total - snapshot.evaluations))
 
     def say(self, expected: float) -> None:
         """Print the expected time, if it is longer than a minute."""

@@ -227,7 +227,7 @@ def select(
                 f"model {model!r} cannot be scored by {scoring or 'its default score'} on this table ({error}); "
                 f"{_advice(error)}."
             ) from error
-        cost = selector.result_.algorithm_seconds + selector.result_.evaluation_seconds
+        cost = selector._facts.search_seconds
         other_seeds: dict[int, SwarmSelector] = {}
         other_algorithms: dict[str, SwarmSelector] = {}
         try:

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from sklearn.base import clone
 
+from subswarm._compilation import watch_compiler
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Masks
 from subswarm.engines.data import Codes, Fold, FoldedData, Int64Array
 from subswarm.engines.metrics import FixedPredictions
@@ -143,9 +144,11 @@ def kernels_of(prefix: str) -> ModuleType:
 def compiled_or_none(module: str) -> ModuleType | None:
     """Import a module of compiled kernels; None if numba is not installed."""
     try:
-        return import_module(module)
+        found = import_module(module)
     except ImportError:
         return None
+    watch_compiler()
+    return found
 
 
 def _counting() -> ModuleType:
