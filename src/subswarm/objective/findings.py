@@ -12,7 +12,9 @@ from subswarm._types import AnyArray, FloatArray, IntArray, Mask
 __all__ = ["Finding", "find_in_scores", "find_in_table"]
 
 _MOST_ROWS = 4000
-"""Rows that the search for suspicious columns looks at."""
+"""The most rows that the search for suspicious columns looks at."""
+_LEAST_ROWS = 500
+_MOST_CELLS = 4_000_000
 _FEWEST_ROWS = 20
 _MOST_NAMES = 8
 _RARE = 0.1
@@ -60,9 +62,10 @@ def find_in_table(X: FloatArray, y: AnyArray, support: Mask, *, classification: 
         return []
     finite = np.asarray(np.isfinite(X).all(axis=0))
     constant = np.flatnonzero(_is_constant(X))
-    rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), _MOST_ROWS)).astype(np.intp))
+    most = max(_LEAST_ROWS, min(_MOST_ROWS, _MOST_CELLS // X.shape[1]))  # limits the time on wide tables
+    rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), most)).astype(np.intp))
     copies, leaks, ids = [], [], []
-    known = [int(column) for column in np.flatnonzero(finite) if column not in set(constant.tolist())]
+    known = np.setdiff1d(np.flatnonzero(finite), constant).tolist()
     if len(X) >= _FEWEST_ROWS:
         few, target = X[rows], _codes(y[rows]) if classification else y[rows].astype(np.float64)
         for column in known:
