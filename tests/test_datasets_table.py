@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import gzip
+import pickle
 import subprocess
 import sys
 
@@ -15,7 +16,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from subswarm.datasets import load_demo, load_table, open_table
-from subswarm.errors import DataError, DatasetError, SettingError
+from subswarm.errors import DataError, DatasetError, SettingError, TableError
 
 
 @pytest.fixture
@@ -185,11 +186,25 @@ def test_an_unknown_target_gets_a_suggestion(csv):
         open_table(path)
 
 
-def test_a_name_that_occurs_twice_is_refused(csv):
-    with pytest.raises(DataError, match="column 'a' more than once; column names must be unique"):
-        load_table(csv("a,b,a,y\n1,2,3,0\n4,5,6,1\n"), "y")
-    with pytest.raises(DataError, match="column 'c=x' more than once when encoded"):
-        load_table(csv("c,c=x,y\nx,1,0\ny,2,1\nz,3,0\n"), "y", one_hot=True)
+def test_a_name_that_occurs_twice_is_numbered(csv):
+    table = load_table(csv("a,b,a,y\n1,2,3,0\n4,5,6,1\n"), "y")
+    assert table.feature_names == ("a", "b", "a (2)")
+    assert table.notes == ("column 'a' occurs more than once; the others are numbered, such as 'a (2)'.",)
+    table = load_table(csv("c,c=x,y\nx,1,0\ny,2,1\nz,3,0\n"), "y", one_hot=True)
+    assert table.feature_names == ("c=x", "c=y", "c=z", "c=x (2)")
+
+
+def test_all_problems_are_listed_at_once_with_what_solves_them(csv):
+    path = csv("day,a,b,empty,c,y\n2024-01-01,1,,,u,0\n2024-01-02,,5,,v,1\n2024-01-03,3,6,,u,\n")
+    with pytest.raises(TableError) as caught:
+        load_table(path, "y")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert len(error.problems) == 5
+    assert error.remedies == {
+        "skip_unlabelled": True, "drop": ["empty"], "dates": True, "one_hot": True, "impute": True,
+    }  # fmt: skip
+    assert str(error).startswith("table.csv has 5 problems. (1) the target 'y' of table.csv lacks 1 of 3 values")
+    assert load_table(path, "y", **error.remedies).y.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("text", ["", "\n", "   \n"])

@@ -17,6 +17,7 @@ PAGES = [
     "docs/guide.md",
     "docs/how-it-works.md",
     "docs/index.md",
+    "docs/tables.md",
     "docs/write-your-own-swarm.md",
     "README.md",
 ]

@@ -38,6 +38,7 @@ def selector(estimator=None, **settings):
     return SwarmSelector(GaussianNB() if estimator is None else estimator, **settings)
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero encountered in log")  # GaussianNB, if a class has no weight
 @parametrize_with_checks(
     [
         SwarmSelector(GaussianNB(), max_evaluations=40, cv=3, random_state=0),

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from subswarm._types import Front, Subset
     from subswarm.engines.normal_cdf.model import NormalCDFBayes
     from subswarm.nested import HeldOut, held_out
+    from subswarm.objective.findings import Finding
     from subswarm.objective.objective import Objective, make_objective
     from subswarm.selector import SwarmSelector
     from subswarm.study.analysis.stability import Stability, stability
 
 __all__ = [
     "Budget",
+    "Finding",
     "Front",
     "FrontTable",
     "HeldOut",
@@ -51,6 +53,7 @@ __all__ = [
 
 _HOME = {
     "Budget": "_search.budget",
+    "Finding": "objective.findings",
     "Front": "_types",
     "FrontTable": "_search.fronts",
     "HeldOut": "nested",

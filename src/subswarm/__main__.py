@@ -7,15 +7,17 @@ from typing import TextIO
 
 
 def main() -> None:
-    """Run the command line. Errors of this package are printed as one line with exit status 2, warnings as one line."""
+    """Run the command line. Errors of this package are printed with exit status 2, warnings as one line."""
     try:
         import typer
     except ImportError:
         sys.exit("the command line needs typer, which is not installed; pip install 'subswarm[cli]'")
+    import os
     import warnings
 
     from subswarm.cli import app
-    from subswarm.errors import SubswarmError, SubswarmWarning
+    from subswarm.cli.common import list_problems
+    from subswarm.errors import SubswarmError, SubswarmWarning, TableError
 
     show_plainly, printed = warnings.showwarning, set()
 
@@ -34,10 +36,13 @@ def main() -> None:
             typer.secho(f"warning: {message}", fg=typer.colors.YELLOW, err=True)
 
     warnings.showwarning = show
+    if not {"", os.getcwd()} & set(sys.path):
+        sys.path.append(os.getcwd())  # algorithms and models of the user's own are imported from here
     try:
         app()
     except SubswarmError as error:
-        typer.secho(f"error: {error}", fg=typer.colors.RED, err=True)
+        text = list_problems(error, sys.argv[1:]) if isinstance(error, TableError) else str(error)
+        typer.secho(f"error: {text}", fg=typer.colors.RED, err=True)
         sys.exit(2)
 
 

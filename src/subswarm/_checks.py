@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
 
@@ -21,6 +22,7 @@ __all__ = [
     "check_int",
     "check_jobs",
     "check_real",
+    "import_named",
     "shown",
     "suggest",
 ]
@@ -55,6 +57,24 @@ def suggest(word: object, known: Iterable[object], *, most: int = 1) -> str:
     by_lower = {str(name).lower(): str(name) for name in known}
     close = difflib.get_close_matches(str(word).lower()[:LONGEST], by_lower, n=most)
     return f" Did you mean {' or '.join(repr(by_lower[name]) for name in close)}?" if close else ""
+
+
+def import_named(path: str) -> object:
+    """Return the object at an import path, such as "mypackage.mymodule:MyAlgorithm"; SettingError if it has none.
+
+    Examples
+    --------
+    >>> import_named("math:tau")
+    6.283185307179586
+    """
+    module_name, _, name = path.partition(":")
+    try:
+        return getattr(import_module(module_name), name)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise SettingError(
+            f"{shown(path)} cannot be imported: {error}. Expected an import path, such as "
+            "'mypackage.mymodule:MyClass', that Python finds from this folder."
+        ) from error
 
 
 def check_int(

@@ -6,6 +6,7 @@ Models that use distances or penalties get standardised columns.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -17,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from subswarm._checks import check_choice, suggest
+from subswarm._checks import check_choice, import_named, shown, suggest
 from subswarm._types import Estimator
 from subswarm.engines.normal_cdf.model import NormalCDFBayes
 from subswarm.errors import SettingError
@@ -80,11 +81,16 @@ MODELS: dict[str, tuple[str, dict[str, Callable[[], Estimator]]]] = {
 def make_model(name: str, task: str = "classification") -> Estimator:
     """Return the model with this name for "classification" or "regression".
 
+    The name may be the import path of an estimator, of its class or of a function that returns it, such as
+    "mypackage.mymodule:make_model".
+
     Examples
     --------
     >>> make_model("nb")
     GaussianNB()
     """
+    if isinstance(name, str) and ":" in name:
+        return _import_model(name)
     if name not in MODELS:
         raise SettingError(f"there is no model {name!r}.{suggest(name, MODELS)} The models are {', '.join(MODELS)}.")
     check_choice("task", task, ("classification", "regression"))
@@ -93,3 +99,17 @@ def make_model(name: str, task: str = "classification") -> Estimator:
         suitable = [other for other, (_, tasks) in MODELS.items() if task in tasks]
         raise SettingError(f"model {name!r} does not support {task}; use one of {', '.join(suitable)}.")
     return kinds[task]()
+
+
+def _import_model(path: str) -> Estimator:
+    found = import_named(path)
+    if not hasattr(found, "fit") or isinstance(found, type):
+        if not callable(found):
+            raise SettingError(f"{path!r} is {shown(found)}; expected an estimator, its class or a function.")
+        try:
+            found = found()
+        except Exception as error:  # the user's own code
+            raise SettingError(f"{path!r} cannot be called without arguments: {error}.") from error
+    if not hasattr(found, "fit") or isinstance(found, type):
+        raise SettingError(f"{path!r} gives {shown(found)}; expected an estimator with a fit method.")
+    return cast(Estimator, found)

@@ -22,6 +22,7 @@ __all__ = [
     "Limits",
     "Mask",
     "Masks",
+    "Predictor",
     "Scorer",
     "Scorings",
     "Splits",
@@ -59,6 +60,18 @@ class Estimator(Protocol):
     def set_params(self, **params: Any) -> Self: ...
 
     def fit(self, X: Any, y: Any = None) -> Self: ...
+
+
+class Predictor(Estimator, Protocol):
+    """A fitted estimator; it may lack some of these methods, which `available_if` then hides."""
+
+    classes_: AnyArray
+
+    def predict(self, X: ArrayLike) -> AnyArray: ...
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray: ...
+
+    def decision_function(self, X: ArrayLike) -> FloatArray: ...
 
 
 class Splitter(Protocol):

@@ -5,7 +5,8 @@
     SubswarmError
     ├── SettingError (ValueError)      a setting of an algorithm, budget or selector is out of range
     ├── DataError (ValueError)         the table, the target or the folds cannot be used
-    │   └── DataTypeError (TypeError)  the table has entries that are not numbers, such as lists
+    │   ├── DataTypeError (TypeError)  the table has entries that are not numbers, such as lists
+    │   └── TableError (OSError)       a table file cannot be used as it is; lists all problems
     ├── DatasetError (OSError)         a data file is missing, damaged or cannot be downloaded
     ├── FitnessError (ValueError)      tell() got something other than one fitness for each mask
     ├── ScoringError (ValueError)      the scorer cannot be used
@@ -18,6 +19,8 @@ Each message says what was given, what was expected and what to do.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 __all__ = [
     "CheckpointError",
@@ -32,6 +35,7 @@ __all__ = [
     "StoreError",
     "SubswarmError",
     "SubswarmWarning",
+    "TableError",
 ]
 
 
@@ -53,6 +57,33 @@ class DataTypeError(DataError, TypeError):
 
 class DatasetError(SubswarmError, OSError):
     """A data file is missing, does not match its checksum, or cannot be downloaded."""
+
+
+class TableError(DataError, DatasetError):
+    """A table file has problems; all of them are listed, with the arguments of `load_table` that solve them.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        One sentence for each problem.
+    remedies : dict
+        Arguments of `load_table` that solve all problems; empty if there are none.
+    """
+
+    def __init__(self, name: str, problems: Sequence[str], remedies: Mapping[str, object]) -> None:
+        self.name, self.problems, self.remedies = name, tuple(problems), dict(remedies)
+        listed = problems[0]
+        if len(problems) > 1:
+            listed = f"{name} has {len(problems)} problems. " + " ".join(
+                f"({number}) {problem}" for number, problem in enumerate(problems, 1)
+            )
+            if remedies:
+                arguments = ", ".join(f"{argument}={value!r}" for argument, value in remedies.items())
+                listed += f" These arguments solve them: {arguments}."
+        super().__init__(listed)
+
+    def __reduce__(self) -> tuple[type[TableError], tuple[str, tuple[str, ...], dict[str, object]]]:
+        return type(self), (self.name, self.problems, self.remedies)
 
 
 class FitnessError(SubswarmError, ValueError):

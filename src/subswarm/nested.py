@@ -25,7 +25,7 @@ from subswarm.engines.data import Fold
 from subswarm.errors import SettingError
 from subswarm.objective.objective import check_estimator, check_metadata
 from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
-from subswarm.objective.scoring import first_scoring, resolve_scoring
+from subswarm.objective.scoring import first_scoring, resolve_scoring, scoring_for_target
 from subswarm.objective.validation import allows_nan, check_groups, check_table, check_target
 
 __all__ = [
@@ -216,6 +216,7 @@ def run_outer_folds(
     params = dict(params or {})
     started = time.perf_counter()
     quiet = clone(selector).set_params(**_QUIET)
+    scoring = first_scoring(scoring_for_target(selector.estimator, selector.scoring, np.asarray(y)))
     for_search = params if groups is None else {**params, "groups": groups}
     for_both = {
         **{f"select__{name}": value for name, value in for_search.items()},
@@ -227,14 +228,14 @@ def run_outer_folds(
             X,
             y,
             each.outer,
-            first_scoring(selector.scoring),
+            scoring,
             for_both,
         )
         for each in outer
     )
     return HeldOut(
         scores=np.array([score for score, _, _ in found], dtype=np.float64),
-        baseline_scores=_score_all_columns(selector, X, y, params, outer, n_jobs),
+        baseline_scores=_score_all_columns(selector, X, y, params, outer, n_jobs, scoring),
         inner_scores=np.array([score for _, score, _ in found]),
         supports=np.array([support for _, _, support in found]),
         seconds=time.perf_counter() - started,
@@ -279,6 +280,8 @@ def _search_and_score(
 ) -> tuple[float, float, Mask]:
     """Return the score on an outer fold's test rows, the score that the search reported, and the columns selected."""
     score, fitted = score_left_out(pipeline, X, y, fold, scoring=scoring, params=params)
+    if fitted[0].result_.stop_reason == "interrupted":  # Ctrl-C means all searches, not this one
+        raise KeyboardInterrupt
     return score, fitted[0].best_score_, fitted[0].support_
 
 
@@ -297,6 +300,7 @@ def score_left_out(
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")  # already given for all rows
+        warnings.filterwarnings("ignore", message=r"scoring='roc_auc' of")  # likewise
         found = cross_validate(
             pipeline,
             X,
@@ -317,6 +321,7 @@ def _score_all_columns(
     params: Mapping[str, object],
     outer: Sequence[NestedFold],
     n_jobs: int | None,
+    scoring: str | Scorer | None,
 ) -> FloatArray:
     """Return the scores of the model with all columns, or NaN for each fold if it fails."""
     try:
@@ -325,7 +330,7 @@ def _score_all_columns(
             X,
             y,
             cv=[(each.outer.train, each.outer.test) for each in outer],
-            scoring=first_scoring(selector.scoring),
+            scoring=scoring,
             params=dict(params) or None,
             n_jobs=n_jobs,
             error_score="raise",

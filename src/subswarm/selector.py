@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
@@ -19,29 +24,33 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from subswarm._checks import check_bool, check_choice, check_int, check_real, shown
+from subswarm._compilation import announced, compile_seconds
 from subswarm._fingerprint import digest
 from subswarm._search.budget import Budget
-from subswarm._search.callbacks import Callback, ProgressBar, check_callbacks
+from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
 from subswarm._search.choice import RULES, choose_subset, known_subset
 from subswarm._search.fronts import CostFront, FrontTable, column_prices, feature_prices, make_front
 from subswarm._search.loop import search
 from subswarm._search.result import History, SearchResult
 from subswarm._seeding import seed_from, set_random_states
-from subswarm._types import Estimator, FloatArray, Mask, Scorings, Splits, Subset
+from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Predictor, Scorings, Splits, Subset
 from subswarm.algorithms import Race, as_algorithm
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm
 from subswarm.engines.base import DEVICES, ENGINES
-from subswarm.errors import DataTypeError, SettingError
+from subswarm.engines.reference import fold_scores
+from subswarm.errors import DataTypeError, SettingError, SubswarmWarning
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
 from subswarm.objective.constraints import Space, make_space
 from subswarm.objective.filters import RANKINGS
+from subswarm.objective.findings import Finding, find_in_scores, find_in_table
 from subswarm.objective.folds import DEFAULT_FOLDS
 from subswarm.objective.objective import ColumnsView, Objective, check_estimator, clone_estimator, make_objective
 from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
-from subswarm.objective.scoring import first_scoring, resolve_all, resolve_scoring
+from subswarm.objective.scoring import first_scoring, resolve_all, resolve_scoring, scoring_for_target
 from subswarm.objective.validation import allows_nan
 from subswarm.plot._methods import Plots
 
@@ -70,12 +79,24 @@ class FitFacts:
     n_rows : rows of the table
     target_name : name of the target, or "" if it has none
     digest : SHA-256 digest of the table and the target
+    search_seconds : time of the search, without the compilation of kernels
     """
 
     seed: int
     n_rows: int
     target_name: str
     digest: str
+    search_seconds: float
+
+
+def _estimator_has(method: str) -> Callable[[SwarmSelector], bool]:
+    """Return a check that the model has a method, for `available_if`."""
+
+    def check(selector: SwarmSelector) -> bool:
+        getattr(getattr(selector, "estimator_", selector.estimator), method)  # AttributeError if it has none
+        return True
+
+    return check
 
 
 class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -131,9 +152,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         the paired differences between their losses. These are taken on rows or folds that the search did not optimise:
         the left-out rows, or two new repeats of the cross-validation if ``cv`` is a number of folds. How many standard
         errors count as noise grows with the rows: 0.7 for 200 rows, 1.7 for 1000. "best" is the subset with the best
-        score. "one-se" is the smallest one whose score is within one standard error of the best score. "knee" and "budget"
-        select from ``front_``: "knee" the subset after which more cost brings little (see `FrontTable.knee`), "budget"
-        the best one that costs at most ``max_cost``.
+        score. "one-se" is the smallest one whose score is within one standard error of the best score. "knee" and
+        "budget" select from ``front_``: "knee" the subset after which more cost brings little (see `FrontTable.knee`),
+        "budget" the best one that costs at most ``max_cost``.
     max_cost : float or None
         With ``choose="budget"``, the highest cost of the selected subset; without ``feature_costs`` its most columns.
     feature_costs : list of float, dict from column to float, or None
@@ -155,9 +176,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     random_state : int, RandomState instance or None
         Seed of the folds, the search and each ``random_state=None`` inside the estimator. The global random state is
         not used.
-    verbose : int, default=1
-        1 shows a progress bar in a terminal or notebook (but nothing in log files) and prints the expected cost of
-        ``held_out`` on standard error. 0 shows nothing.
+    verbose : int, default=0
+        1 shows a progress bar in a terminal or notebook (but nothing in log files) and prints the expected time of a
+        long search and of ``held_out`` on standard error. 0 shows nothing.
     callbacks : list of functions
         Each is called with a `Snapshot` after each step. If one returns True, the search stops.
     checkpoint : path, optional
@@ -193,12 +214,22 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         The subsets that no other one beats in both cost (or number of columns) and loss, with standard errors.
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
+    findings_ : tuple of Finding
+        What makes the score less meaningful than it looks: a score at the share of the most frequent class, a column
+        that tells the target, ids, constant and duplicated columns, and so on.
     result_ : SearchResult
         The search: best subset, best subset of each size (``front``), engine, timings.
     history_ : History
         The search step by step.
+    cv_results_ : dict of arrays
+        The best subset of each size, in ascending order: ``n_features``, ``support`` (masks of shape (S, n)),
+        ``mean_test_score``, ``std_test_score`` and ``split{k}_test_score`` for each fold. A score that the search did
+        not compute, or computed before it was resumed from a checkpoint, is NaN.
     estimator_ : estimator
-        The unfitted clone that was scored, with each ``random_state=None`` inside it set to the seed.
+        The model fitted on the selected columns of all rows, with each ``random_state=None`` inside it set to the seed.
+        `predict`, `predict_proba`, `decision_function` and `score` use it.
+    classes_ : array
+        The classes of a classifier.
     n_features_in_ : int
         Number of columns of the table.
     feature_names_in_ : array of shape (``n_features_in_``,)
@@ -248,7 +279,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         n_jobs: int | None = None,
         device: str = "cpu",
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
-        verbose: int = 1,
+        verbose: int = 0,
         callbacks: Iterable[Callback] = (),
         checkpoint: str | PathLike[str] | None = None,
         record: bool = False,
@@ -341,12 +372,19 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             space = space.among_best(space.feature_scores(objective.ranking(ranking)), keep)
         prices = self._prices(space)
         seen = None if prices is None else CostFront(prices, objective.n_partitions)
-        result = self._search(objective, space, budget, seed, prices, seen)
+        compiled = compile_seconds()
+        with announced(bool(self.verbose)):
+            result = self._search(objective, space, budget, seed, prices, seen)
+        compiled = compile_seconds() - compiled
         self.result_ = result
         self.history_: History = result.history
-        self.estimator_ = estimator
+        self.estimator_ = cast(Predictor, estimator)
         self._facts = FitFacts(
-            seed, len(objective.data.X), _name_of_target(y), digest([objective.data.X, objective.data.y])
+            seed,
+            len(objective.data.X),
+            _name_of_target(y),
+            digest([objective.data.X, objective.data.y]),
+            max(0.0, result.algorithm_seconds + result.evaluation_seconds - compiled),
         )
         self.front_: FrontTable = make_front(
             result,
@@ -362,10 +400,76 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.folds_ = reported.folds
         self._score(reported, chosen)
         self._score_by_all(reported)
+        self.cv_results_ = _front_scores(result, objective)
+        weights = self._fit_metadata(params, fit_params)
+        self.estimator_.fit(objective.data.X[:, self.support_], objective.data.y, **weights)
         self.held_out_: HeldOut | None = None
         if outer is not None and result.stop_reason != "interrupted":
-            self.held_out_ = self._measure_held_out(outer, X, y, groups, fit_params, seed)
+            try:
+                self.held_out_ = self._measure_held_out(outer, X, y, groups, fit_params, seed)
+            except KeyboardInterrupt:
+                warnings.warn(
+                    "nested cross-validation was interrupted; the search itself is complete, without a nested score.",
+                    SubswarmWarning,
+                    stacklevel=2,
+                )
+        self.findings_ = self._find(objective)
         return self
+
+    @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: ArrayLike) -> AnyArray:
+        """Predict the target of rows with the model fitted on the selected columns.
+
+        Parameters
+        ----------
+        X : table of shape (N, n), with all columns
+
+        Returns
+        -------
+        array of shape (N,)
+        """
+        columns = self._selected_columns(X)
+        return self.estimator_.predict(columns)
+
+    @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Predict the probabilities of the classes, shape (N, n_classes), with the model fitted on selected columns."""
+        columns = self._selected_columns(X)
+        return self.estimator_.predict_proba(columns)
+
+    @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Return the decision function of the model fitted on the selected columns."""
+        columns = self._selected_columns(X)
+        return self.estimator_.decision_function(columns)
+
+    @available_if(_estimator_has("score"))  # type: ignore[untyped-decorator]
+    def score(self, X: ArrayLike, y: ArrayLike, **params: object) -> float:
+        """Score the model fitted on the selected columns with ``scoring``, or with its own score.
+
+        Parameters
+        ----------
+        X : table of shape (N, n), with all columns
+        y : target of shape (N,)
+        **params : metadata for the scorer, such as ``sample_weight``
+        """
+        columns = self._selected_columns(X)
+        scoring = resolve_scoring(self.estimator_, scoring_for_target(self.estimator_, self.scoring, np.asarray(y)))
+        return float(scoring.scorer(self.estimator_, columns, y, **params))
+
+    @property
+    def classes_(self) -> AnyArray:
+        """The classes of the model fitted on the selected columns."""
+        return self.estimator_.classes_
+
+    def _selected_columns(self, X: ArrayLike) -> FloatArray:
+        """Return the selected columns of a table as an array, as the model was fitted on."""
+        check_is_fitted(self)
+        allow_nan = get_tags(self).input_tags.allow_nan
+        table = validate_data(
+            self, X, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True, reset=False
+        )
+        return np.asarray(table[:, self.support_])
 
     def subset_of_size(self, size: int) -> Subset:
         """Return the best subset with exactly ``size`` columns that the search saw; KeyError if it saw none."""
@@ -443,6 +547,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         remaining = {name: value for name, value in params.items() if value is not None}
         return remaining, remaining.pop("groups", None)
 
+    def _fit_metadata(self, params: dict[str, Any], fit_params: dict[str, Any]) -> dict[str, Any]:
+        """Return the metadata that the estimator's ``fit`` takes, without that of the scorer."""
+        if get_config().get("enable_metadata_routing", False):
+            return dict(process_routing(self, "fit", **params).estimator.fit)
+        return fit_params
+
     def _set_feature_names(self, X: ArrayLike) -> None:
         """Set ``n_features_in_`` and ``feature_names_in_``."""
         try:
@@ -497,17 +607,32 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         line = ProgressBar(budget.evaluations, scoring.score, scoring.name) if self.verbose else nullcontext()
         view = ColumnsView(objective, space)
         callbacks = check_callbacks(self.callbacks)
+        notice = [self._time_notice(objective, budget)] if self.verbose else []
         with line as shown:
             result = search(
                 algorithm if prices is None else algorithm.with_costs(tuple(prices.tolist())),
                 view,
                 budget,
                 rng=np.random.default_rng(seed),
-                callbacks=[*callbacks, *(each for each in (shown, seen) if each is not None)],
+                callbacks=[*callbacks, *(each for each in (shown, seen) if each is not None), *notice],
                 checkpoint=self.checkpoint,
                 record=self.record,
             )
         return result.on_columns(space.owner)
+
+    def _time_notice(self, objective: Objective, budget: Budget) -> TimeNotice:
+        """Return a callback that announces a long search; it announces one that scikit-learn scores at once."""
+        notice = TimeNotice(budget.evaluations, budget.seconds)
+        may_be_long = budget.seconds is None or budget.seconds > LONG_SECONDS
+        if objective.engine == "estimator" and budget.evaluations is not None and may_be_long:
+            started = time.perf_counter()
+            with contextlib.suppress(Exception), warnings.catch_warnings():  # the search itself reports what fails
+                warnings.simplefilter("ignore")
+                every = np.ones(objective.n_features, dtype=bool)
+                fold_scores(objective.estimator, objective.data.partition(0), every)
+                one = time.perf_counter() - started
+                notice.say(one * budget.evaluations / effective_n_jobs(self.n_jobs))
+        return notice
 
     def _outer_folds(self, objective: Objective, groups: ArrayLike | None, seed: int) -> tuple[NestedFold, ...] | None:
         data = objective.data
@@ -534,8 +659,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         seed: int,
     ) -> HeldOut:
         if self.verbose:
-            seconds = self.result_.algorithm_seconds + self.result_.evaluation_seconds
-            print(describe_cost(len(outer), self.n_jobs, seconds), file=sys.stderr, flush=True)
+            print(describe_cost(len(outer), self.n_jobs, self._facts.search_seconds), file=sys.stderr, flush=True)
         same = clone(self).set_params(estimator=self.estimator_, random_state=seed)
         return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params)
 
@@ -546,26 +670,43 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.best_score_ = float(self.fold_scores_.mean())
         try:
             self.baseline_score_ = float(objective.fold_scores(np.ones(objective.n_features, dtype=bool)).mean())
-        except Exception:  # an estimator may raise anything on all columns; the selection is still valid
+        except (Exception, KeyboardInterrupt):  # all columns may fail or take too long; the selection is still valid
             self.baseline_score_ = float("nan")
 
     def _score_by_all(self, objective: Objective) -> None:
         """Set the scores by all scorers; those by the first one are known."""
-        first, *others = resolve_all(self.estimator_, self.scoring).items()
+        scoring = scoring_for_target(self.estimator_, self.scoring, objective.data.y)
+        first, *others = resolve_all(self.estimator_, scoring).items()
         front = self.result_.front
         self.scores_: dict[str, float] = {first[0]: self.best_score_}
         self.baseline_scores_: dict[str, float] = {first[0]: self.baseline_score_}
         self.front_scores_: dict[str, FloatArray] = {
             first[0]: np.array([first[1].score(float(loss)) for loss in front.fitness])
         }
-        for name, scoring in others:
-            self.scores_[name] = float(objective.fold_scores(self.support_, scoring).mean())
+        for name, other in others:
+            self.scores_[name] = float(objective.fold_scores(self.support_, other).mean())
             try:
                 all_columns = np.ones(objective.n_features, dtype=bool)
-                self.baseline_scores_[name] = float(objective.fold_scores(all_columns, scoring).mean())
+                self.baseline_scores_[name] = float(objective.fold_scores(all_columns, other).mean())
             except Exception:  # as for the first scorer
                 self.baseline_scores_[name] = float("nan")
-            self.front_scores_[name] = objective.mean_scores(front.masks, scoring)
+            self.front_scores_[name] = objective.mean_scores(front.masks, other)
+
+    def _find(self, objective: Objective) -> tuple[Finding, ...]:
+        """Return what makes the score less meaningful than it looks."""
+        data, nested, is_of_classes = objective.data, self.held_out_, is_classifier(self.estimator)
+        return (
+            *find_in_scores(
+                y=data.y,
+                classification=is_of_classes,
+                scoring=data.scoring.name,
+                support=self.support_,
+                score=self.best_score_,
+                baseline=self.baseline_score_,
+                nested=None if nested is None else (nested.score, nested.baseline_score),
+            ),
+            *find_in_table(data.X, data.y, self.support_, classification=is_of_classes),
+        )
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
@@ -589,6 +730,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         tags.input_tags.sparse = False
         tags.target_tags.required = True
         tags.target_tags.multi_output = inner.target_tags.multi_output
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = deepcopy(inner.classifier_tags)
+        tags.regressor_tags = deepcopy(inner.regressor_tags)
         return tags
 
     @property
@@ -609,6 +753,21 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         from subswarm.report.summary import summary_html  # imported here: the summary imports this module
 
         return summary_html(self)
+
+
+def _front_scores(result: SearchResult, objective: Objective) -> dict[str, AnyArray]:
+    """Return the best subset of each size with its scores, in the form of scikit-learn's ``cv_results_``."""
+    front, scoring = result.front, objective.scoring
+    losses = np.array([objective.remembered_losses(mask) for mask in front.masks]).reshape(len(front), -1)
+    sign = 0.0 if scoring.negated else 1.0
+    scores = sign - losses
+    return {
+        "n_features": front.cardinality,
+        "mean_test_score": sign - front.fitness,
+        "std_test_score": scores.std(axis=1),
+        **{f"split{fold}_test_score": scores[:, fold] for fold in range(scores.shape[1])},
+        "support": front.masks.copy(),
+    }
 
 
 def _check_preselection(preselect: object) -> None:

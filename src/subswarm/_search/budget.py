@@ -20,7 +20,8 @@ class Budget:
         Maximum number of subsets to evaluate, including initial and repeated ones. If the cross-validation is
         repeated, each repeat that a subset is scored on counts. A last batch that does not fit is evaluated in part.
     seconds : float or None
-        Wall-clock time, checked after each step.
+        Wall-clock time. It is kept to one evaluation or about 10 %, whichever is longer; a batch is evaluated in part.
+        (`search_together` checks it between batches.)
     target : float or None
         Stop once the best loss is at most this value.
     patience : int or None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subswarm._checks import as_tuple, check_real, shown
+from subswarm._compilation import compile_seconds
+from subswarm._display import format_duration
 from subswarm._search import checkpoint_file as files
 from subswarm._search.ask_tell import AnySearch, differences
 from subswarm._search.result import Recording, Snapshot
@@ -23,7 +26,10 @@ from subswarm.errors import CheckpointError, DamagedCheckpointError, SettingErro
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-__all__ = ["Callback", "Checkpoint", "ProgressBar", "Recorder", "check_callbacks"]
+__all__ = ["LONG_SECONDS", "Callback", "Checkpoint", "ProgressBar", "Recorder", "TimeNotice", "check_callbacks"]
+
+LONG_SECONDS = 60.0
+"""Expected time from which it is announced."""
 
 Callback = Callable[[Snapshot], object]
 """Called after each step; a return value of True stops the search."""
@@ -152,6 +158,41 @@ class ProgressBar:
         if self._progress is not None and self._task is not None:
             found = f"{self._label} {self._score(snapshot.best.fitness):.4f} with {snapshot.best.cardinality} features"
             self._progress.update(self._task, completed=snapshot.evaluations, found=found)
+
+
+class TimeNotice:
+    """Print the expected time of a search on standard error, once, if it is longer than a minute.
+
+    The first step, which may include the start of workers, and the compilation of kernels are not counted.
+
+    Parameters
+    ----------
+    total : planned number of evaluations, or None if they are not limited
+    seconds : time limit, or None
+    """
+
+    def __init__(self, total: int | None, seconds: float | None) -> None:
+        self._total, self._limit = total, seconds
+        self._first: Snapshot | None = None
+        self._compiled = 0.0
+        self._said = total is None
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        if self._first is None:
+            self._first, self._compiled = snapshot, compile_seconds()
+        elif not self._said and self._total is not None:
+            self._said = True
+            taken = snapshot.seconds - self._first.seconds - (compile_seconds() - self._compiled)
+            rate = max(0.0, taken) / (snapshot.evaluations - self._first.evaluations)
+            self.say(snapshot.seconds + rate * (self._total - snapshot.evaluations))
+
+    def say(self, expected: float) -> None:
+        """Print the expected time, if it is longer than a minute."""
+        self._said = True
+        if self._limit is not None:
+            expected = min(expected, self._limit)
+        if expected > LONG_SECONDS:
+            print(f"the search takes about {format_duration(expected)}", file=sys.stderr, flush=True)
 
 
 class Checkpoint:

@@ -23,6 +23,11 @@ from subswarm.errors import SettingError
 
 __all__ = ["Callback", "search", "search_together"]
 
+SLOW_ENGINE = "estimator"
+"""The engine that scores one subset at a time, so slowly that a first batch is worth keeping after Ctrl-C."""
+_PART_SECONDS = 5.0
+"""Time that one part of a batch takes at most, if a batch is scored in parts."""
+
 
 def search(
     algorithm: AnyAlgorithm | str,
@@ -190,7 +195,7 @@ def _run_until_stopped(
     track = saver.path is not None and objective.computed is not None  # the objective's memory ends with the process
     try:
         while (reason := _stop_reason(run, budget)) is None:
-            snapshot = _step(run, objective, budget, track=track)
+            snapshot = _step(run, objective, budget, saver, track=track)
             stops = [callback(snapshot) is True for callback in callbacks]  # a list: every callback sees every step
             if any(stops):
                 return "callback"
@@ -207,7 +212,7 @@ def _stop_reason(run: SearchRun, budget: Budget) -> str | None:
     if budget.evaluations is not None and search.evaluations + search.cost > budget.evaluations:
         return "evaluations"
     if search.finished:
-        return "finished"
+        return "seconds" if search.cut_short else "finished"
     if budget.patience is not None and search.evaluations - run.improved_at >= budget.patience:
         return "patience"
     if budget.seconds is not None and run.has_evaluated and run.seconds >= budget.seconds:
@@ -227,15 +232,68 @@ class _Question:
     best_before: float
     seconds: float
 
+    def slice(self, start: int, stop: int) -> _Question:
+        """Return the question for some of its masks."""
+        partitions = None if self.partitions is None else self.partitions[start:stop]
+        return replace(self, masks=self.masks[start:stop], partitions=partitions)
 
-def _step(run: SearchRun, objective: SearchObjective, budget: Budget, *, track: bool) -> Snapshot:
+    def first(self, count: int) -> _Question:
+        """Return the question cut after this many masks."""
+        return replace(self.slice(0, count), whole=False)
+
+
+def _step(run: SearchRun, objective: SearchObjective, budget: Budget, saver: Checkpoint, *, track: bool) -> Snapshot:
     question = _ask(run, budget)
     started = time.perf_counter()
-    (fitness,) = _score([question], objective)
+    if budget.seconds is None and objective.engine != SLOW_ENGINE:
+        (fitness,) = _score([question], objective)
+        interrupted = False
+    else:
+        seconds_left = np.inf if budget.seconds is None else budget.seconds - run.seconds - question.seconds
+        fitness, interrupted = _score_in_parts(question, objective, run, seconds_left)
     seconds = time.perf_counter() - started
+    if len(fitness) < len(question.masks):
+        if run.has_evaluated:
+            saver.write(run)  # the file keeps the state before the batch that was cut
+        question = question.first(len(fitness))
     if track:
         run.track_evaluations(question.masks, question.partitions)
-    return _tell(run, budget, question, fitness, seconds)
+    snapshot = _tell(run, budget, question, fitness, seconds)
+    if interrupted:
+        raise KeyboardInterrupt
+    return snapshot
+
+
+def _score_in_parts(
+    question: _Question, objective: SearchObjective, run: SearchRun, seconds_left: float
+) -> tuple[FloatArray, bool]:
+    """Return the losses of the first masks, as many as the time allows, and whether Ctrl-C ended the first batch.
+
+    A part is sized by the time that each mask of the last part took, so that the limit is kept to about one evaluation.
+    """
+    started = time.perf_counter()
+    rate = run.evaluation_seconds / run.search.evaluations * question.cost if run.has_evaluated else np.inf
+    found: list[FloatArray] = []
+    done, count = 0, len(question.masks)
+    try:
+        while done < count:
+            left = seconds_left - (time.perf_counter() - started)
+            if done and left <= 0:
+                break
+            allowed = min(_PART_SECONDS, left / 2)
+            size = 1 if np.isinf(rate) or allowed <= 0 else count - done if rate == 0 else max(1, int(allowed / rate))
+            part = question.slice(done, min(done + size, count))
+            part_started = time.perf_counter()
+            (losses,) = _score([part], objective)
+            now = (time.perf_counter() - part_started) / len(losses)
+            rate = now if np.isinf(rate) else max(now, rate / 2)  # remembers slow subsets for a while
+            found.append(losses)
+            done += len(losses)
+    except KeyboardInterrupt:
+        if run.has_evaluated or not found:  # a later batch is left out whole, so that a checkpoint has no gap
+            raise
+        return np.concatenate(found), True
+    return np.concatenate(found), False
 
 
 def _step_together(runs: Sequence[SearchRun], objective: SearchObjective, budget: Budget) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 
-from subswarm._checks import shown
+from subswarm._checks import import_named, shown
 from subswarm.algorithms.ant_colony import AntColony
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm, Problem, State
 from subswarm.algorithms.binary_pso import BinaryPSO, CatfishPSO, ChaoticPSO
@@ -116,6 +116,8 @@ def names() -> list[str]:
 def get_algorithm(name: str, **settings: object) -> AnyAlgorithm:
     """Return the algorithm of this name with these settings; the others keep the published values.
 
+    The name may be the import path of a class of your own, such as "mypackage.mymodule:MyAlgorithm".
+
     Examples
     --------
     >>> get_algorithm("2d-upso", particles=20).particles
@@ -157,6 +159,11 @@ def name_of(algorithm: object) -> str:
 def _class_of(name: object) -> type[AnyAlgorithm]:
     if not isinstance(name, str):
         raise SettingError(f"the name of an algorithm must be text, such as '2d-elite'; got {shown(name)}.")
+    if ":" in name:
+        kind = import_named(name)
+        if not isinstance(kind, type) or not issubclass(kind, Algorithm) or not dataclasses.is_dataclass(kind):
+            raise SettingError(f"{name!r} is {shown(kind)}; expected a dataclass derived from Algorithm.")
+        return kind
     if name not in REGISTRY:
         hint = _suggestion(name, names())
         raise SettingError(f"there is no algorithm {shown(name)}{hint}; there are {', '.join(names())}.")

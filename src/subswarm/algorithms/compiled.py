@@ -8,6 +8,8 @@ from importlib import import_module
 from itertools import count
 from types import ModuleType
 
+from subswarm._compilation import watch_compiler
+
 __all__ = ["kernel_or"]
 
 _CALLS = count()
@@ -29,6 +31,8 @@ def kernel_or(plain: ModuleType, kernel: str) -> ModuleType:
 @cache
 def _imported(kernel: str) -> ModuleType | None:
     try:
-        return import_module(f"subswarm.algorithms.{kernel}")
+        found = import_module(f"subswarm.algorithms.{kernel}")
     except ImportError:
         return None
+    watch_compiler()
+    return found

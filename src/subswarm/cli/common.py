@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
 from subswarm._files import write_whole
-from subswarm.errors import SettingError, SubswarmWarning
+from subswarm.errors import SettingError, SubswarmWarning, TableError
 
-__all__ = ["check_output", "check_report", "print_status", "warnings_as_notes", "write_text"]
+__all__ = [
+    "check_output",
+    "check_report",
+    "list_problems",
+    "print_status",
+    "warnings_as_notes",
+    "write_bytes",
+    "write_text",
+]
 
 
 def check_output(path: Path | None, *, option: str) -> None:
@@ -41,11 +50,55 @@ def check_report(report: Path | None, *, option: str = "--report") -> None:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a text file atomically; SettingError if that fails."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Write a file atomically; SettingError if that fails."""
     try:
-        write_whole(path, text.encode())
+        write_whole(path, content)
     except OSError as error:
         raise SettingError(f"cannot write {path}: {error.strerror}.") from error
+
+
+_OPTION_OF = {"header": "--no-header"}
+
+
+def list_problems(error: TableError, arguments: Sequence[str]) -> str:
+    """Return the problems of a table as a list, and the command that solves them if ``subswarm select`` was called."""
+    count = len(error.problems)
+    lines = [error.problems[0]] if count == 1 else [f"{error.name} has {count} problems:"]
+    if count > 1:
+        lines += [f"  {number}. {problem}" for number, problem in enumerate(error.problems, 1)]
+    if error.remedies and arguments[:1] == ["select"]:
+        lines += ["This command solves them:" if count > 1 else "This command works:", f"  {_solved(error, arguments)}"]
+    return "\n".join(lines)
+
+
+def _solved(error: TableError, arguments: Sequence[str]) -> str:
+    """Return the command with the options that solve the problems of a table."""
+    kept, added = list(arguments), []
+    for name, value in error.remedies.items():
+        option = _OPTION_OF.get(name, f"--{name.replace('_', '-')}")
+        if isinstance(value, bool):
+            added.append(option)
+        elif isinstance(value, list):
+            added += [part for each in dict.fromkeys(value) for part in (option, str(each))]
+        else:
+            kept = _without(kept, option)
+            added += [option, str(value)]
+    return shlex.join(["subswarm", *kept, *added])
+
+
+def _without(arguments: Sequence[str], option: str) -> list[str]:
+    """Return the arguments without an option and its value."""
+    found, skip = [], False
+    for argument in arguments:
+        if not skip and argument != option and not argument.startswith(f"{option}="):
+            found.append(argument)
+        skip = argument == option
+    return found
 
 
 def print_status(sentence: str) -> None:

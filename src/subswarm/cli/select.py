@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from subswarm._checks import check_choice, check_jobs, suggest
-from subswarm.cli.common import check_output, check_report, print_status, warnings_as_notes, write_text
+from subswarm.cli.common import check_output, check_report, print_status, warnings_as_notes, write_bytes, write_text
 from subswarm.errors import DataError, SettingError, SubswarmError
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+    from subswarm._types import AnyArray, Estimator, Splits
+    from subswarm.datasets import Table
 
 __all__ = ["select"]
 
@@ -24,7 +31,7 @@ def select(
     table: Annotated[
         str,
         typer.Argument(
-            help="A CSV or Parquet file, a demo table (wine, breast-cancer, digits, diabetes), a data set from "
+            help="A CSV, Parquet or Excel file, a demo table (wine, breast-cancer, digits, diabetes), a data set from "
             "'subswarm datasets', or openml:NAME."
         ),
     ],
@@ -97,6 +104,36 @@ def select(
         bool,
         typer.Option("--one-hot", help="One-hot encode text columns; the columns of a category are selected together."),
     ] = False,
+    max_categories: Annotated[
+        int, typer.Option(min=1, help="Most different texts of a column that --one-hot encodes.")
+    ] = 100,
+    dates: Annotated[
+        bool, typer.Option("--dates", help="Use year, month, day, weekday and age in days of columns of dates.")
+    ] = False,
+    missing: Annotated[
+        list[str] | None, typer.Option(help="A text that means a missing value, such as n.a. Can be repeated.")
+    ] = None,
+    skip_unlabelled: Annotated[
+        bool, typer.Option("--skip-unlabelled", help="Leave out the rows whose target is missing.")
+    ] = False,
+    positive: Annotated[
+        str | None, typer.Option(help="The positive class of the target; all other classes become one.")
+    ] = None,
+    id_columns: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="A column that identifies rows: not a feature, but written by --write. Repeatable."),
+    ] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="A column whose equal values mark rows that must stay in one fold.")
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="A column of dates or numbers: folds then train on earlier rows and test on later ones."),
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="A column with the weight of each row for the model.")] = None,
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="The first line is a row; columns are 'column 1', 'column 2', ...")
+    ] = False,
     encoding: Annotated[
         str | None,
         typer.Option(
@@ -122,10 +159,18 @@ def select(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the result as JSON to this file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report of the result to this HTML file.")] = None,
+    write: Annotated[
+        Path | None, typer.Option(help="Write the table with the selected columns only, as .csv or .parquet.")
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Save a fitted pipeline with joblib, such as model.joblib; it predicts from whole tables."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress bar.")] = False,
 ) -> None:
     """Select the columns of TABLE that a model needs to predict the target."""
     check_output(out, option="--out")
+    check_output(save, option="--save")
     check_report(report)
     check_jobs("--jobs", jobs)
     check_choice("--task", task, ("auto", "classification", "regression"))
@@ -135,21 +180,44 @@ def select(
     from subswarm._models import make_model
     from subswarm.algorithms import get_algorithm
     from subswarm.datasets import open_table
+    from subswarm.datasets._write import check_ending, selected_pipeline, write_table
     from subswarm.report.record import Selection, search_with_algorithms, search_with_seeds
     from subswarm.report.selection_page import write_page
     from subswarm.report.summary import print_summary
     from subswarm.selector import SwarmSelector
 
+    if write is not None:
+        check_output(write, option="--write")
+        check_ending(write)
     others = against or []
     for name in others:  # unknown names are reported before the search
         get_algorithm(name)
-    data = open_table(table, target=target, drop=drop or [], impute=impute, one_hot=one_hot, encoding=encoding)
+    data = open_table(
+        table,
+        target=target,
+        drop=drop or [],
+        impute=impute,
+        one_hot=one_hot,
+        max_categories=max_categories,
+        dates=dates,
+        missing=missing or [],
+        skip_unlabelled=skip_unlabelled,
+        positive=positive,
+        id=id_columns or [],
+        groups=groups,
+        time=time,
+        weights=weights,
+        header=not no_header,
+        encoding=encoding,
+    )
     for note in data.notes:
         typer.echo(f"note: {note}", err=True)
+    estimator = make_model(model, data.task if task == "auto" else task)
+    params = _metadata(data, estimator, model)
     selector = SwarmSelector(
-        make_model(model, data.task if task == "auto" else task),
+        estimator,
         get_algorithm(algorithm, **_parse_settings(setting or [])),
-        cv=cv,
+        cv=_splits(data, estimator, cv, seed),
         repeats="auto" if repeats is None else repeats,
         race=race,
         scoring=scoring.split(",") if scoring and "," in scoring else scoring,
@@ -174,19 +242,28 @@ def select(
     )
     with warnings_as_notes():
         try:
-            selector.fit(data.X, data.y)
+            selector.fit(data.X, data.y, **params)
         except (ValueError, TypeError, ArithmeticError) as error:
             if isinstance(error, SubswarmError):
                 raise
             raise DataError(  # the model or the scorer refuses the data, such as text classes with scoring r2
                 f"model {model!r} cannot be scored by {scoring or 'its default score'} on this table ({error}); "
-                "choose another --model or --scoring."
+                f"{_advice(error)}."
             ) from error
-        cost = selector.result_.algorithm_seconds + selector.result_.evaluation_seconds
-        for count, what in ((seeds, "other seeds"), (len(others), "other algorithms")):
-            if count:
-                searches = "1 more search" if count == 1 else f"{count} more searches"
-                print_status(f"{what}: {searches}, about {format_duration(count * cost)}")
+        cost = selector._facts.search_seconds
+        other_seeds: dict[int, SwarmSelector] = {}
+        other_algorithms: dict[str, SwarmSelector] = {}
+        try:
+            for count, what in ((seeds, "other seeds"), (len(others), "other algorithms")):
+                if count:
+                    searches = "1 more search" if count == 1 else f"{count} more searches"
+                    print_status(f"{what}: {searches}, about {format_duration(count * cost)}")
+            for other in range(seed + 1, seed + 1 + seeds):
+                other_seeds |= search_with_seeds(selector, data.X, data.y, [other], params)
+            for name in others:
+                other_algorithms |= search_with_algorithms(selector, data.X, data.y, [name], params)
+        except KeyboardInterrupt:
+            print_status("interrupted: the other searches are left out")
         selection = Selection.of(
             selector,
             table=table,
@@ -194,16 +271,76 @@ def select(
             model=model,
             names=data.feature_names,
             command=shlex.join(["subswarm", *sys.argv[1:]]),
-            other_seeds=search_with_seeds(selector, data.X, data.y, range(seed + 1, seed + 1 + seeds)),
-            other_algorithms=search_with_algorithms(selector, data.X, data.y, others),
+            other_seeds=other_seeds,
+            other_algorithms=other_algorithms,
         )
     print_summary(selection)
     if out is not None:
         write_text(out, json.dumps(selection.as_json(), indent=2) + "\n")
         typer.echo(f"result written to {out}")
+    if write is not None:
+        write_table(data, write, selector.support_)
+        typer.echo(f"table written to {write}")
+    if save is not None:
+        _save(selected_pipeline(data, selector.support_, selector.estimator_), save)
+        typer.echo(f"pipeline saved to {save}")
     if report is not None:
         write_page(selection, report)
         typer.echo(f"report written to {report.resolve().as_uri()}")
+
+
+def _splits(data: Table, estimator: Estimator, cv: int | None, seed: int) -> Splits | None:
+    """Return the splitter for tables with groups or in the order of time; otherwise the number of folds."""
+    from sklearn.base import is_classifier
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, TimeSeriesSplit
+
+    splits: Splits | None = cv
+    if data.in_time_order:
+        splits = TimeSeriesSplit(5 if cv is None else max(2, cv))
+    elif data.groups is not None:
+        n_groups = len(set(data.groups.tolist()))
+        if n_groups < 2:
+            raise DataError("--groups names a column with the same value in every row; at least 2 groups are needed.")
+        folds = min(10, n_groups) if cv is None else cv
+        if folds > n_groups:
+            raise DataError(f"--cv {folds} needs at least {folds} groups, and the column of --groups has {n_groups}.")
+        stratified = is_classifier(estimator)
+        splits = StratifiedGroupKFold(folds, shuffle=True, random_state=seed) if stratified else GroupKFold(folds)
+    return splits
+
+
+def _metadata(data: Table, estimator: Estimator, model: str) -> dict[str, AnyArray]:
+    """Return the groups and weights to pass to ``fit``, by the names that the estimator uses."""
+    found: dict[str, AnyArray] = {} if data.groups is None else {"groups": data.groups}
+    if data.weights is not None:
+        from subswarm._models import MODELS
+        from subswarm.objective.validation import weights_argument
+
+        name = weights_argument(estimator)
+        if name is None:
+            able = [
+                other
+                for other, (_, tasks) in MODELS.items()
+                if data.task in tasks and weights_argument(tasks[data.task]())
+            ]
+            raise SettingError(f"--weights: the model {model!r} cannot use weights; choose {' or '.join(able)}.")
+        found[name] = data.weights
+    return found
+
+
+def _advice(error: Exception) -> str:
+    """Say what to do about an error of the model or the scorer."""
+    if "pos_label" in str(error):
+        return "name the positive class with --positive"
+    return "choose another --model or --scoring"
+
+
+def _save(pipeline: Pipeline, path: Path) -> None:
+    import joblib
+
+    content = io.BytesIO()
+    joblib.dump(pipeline, content)
+    write_bytes(path, content.getvalue())
 
 
 def _parse_preselection(text: str) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from subswarm.datasets._open import open_table
 from subswarm.datasets._openml import load_openml
 from subswarm.datasets._protocol import protocol_folds, published_folds, sound_folds
 from subswarm.datasets._table import Table
+from subswarm.datasets._write import write_table
 
 __all__ = [
     "DEMO_NAMES",
@@ -29,4 +30,5 @@ __all__ = [
     "protocol_folds",
     "published_folds",
     "sound_folds",
+    "write_table",
 ]

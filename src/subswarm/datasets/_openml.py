@@ -6,14 +6,16 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from typing import Unpack
 from urllib.error import URLError
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from subswarm._types import AnyArray
-from subswarm.datasets._table import Column, Table, make_table
+from subswarm.datasets._column import Column
+from subswarm.datasets._table import Table, TableKeywords, TableOptions, make_table
 from subswarm.errors import DataError, DatasetError
 
 __all__ = ["load_openml"]
@@ -23,11 +25,8 @@ def load_openml(
     which: int | str,
     *,
     target: str | None = None,
-    drop: Collection[str] = (),
-    impute: bool = False,
-    one_hot: bool = False,
-    max_categories: int = 100,
     cache_dir: str | os.PathLike[str] | None = None,
+    **options: Unpack[TableKeywords],
 ) -> Table:
     """Load a data set from openml.org.
 
@@ -37,10 +36,11 @@ def load_openml(
         The number of the data set, or its name (then the oldest active version is loaded).
     target : str, optional
         Name of the target column, if it is not OpenML's default.
-    drop, impute, one_hot, max_categories
-        As in `load_table`.
     cache_dir : path, optional
         Folder for downloads. Default: scikit-learn's data folder.
+    **options
+        ``drop``, ``impute``, ``one_hot``, ``max_categories``, ``dates``, ``skip_unlabelled``, ``positive``, ``id``,
+        ``groups``, ``time`` and ``weights``, as in `load_table`.
 
     Returns
     -------
@@ -51,6 +51,7 @@ def load_openml(
     DatasetError
         If OpenML cannot be reached or has no such data set.
     """
+    used = TableOptions(**options)
     bunch = _fetch(which, target, None if cache_dir is None else str(cache_dir))
     name = f"OpenML data set {which!r}"
     if len(bunch.target_names) != 1:
@@ -60,9 +61,7 @@ def load_openml(
         )
     (target_name,) = bunch.target_names
     columns = [*_features(bunch), _target(bunch, target_name)]
-    return make_table(
-        name, columns, target_name, drop=drop, impute=impute, one_hot=one_hot, max_categories=max_categories
-    )
+    return make_table(name, columns, target_name, used)
 
 
 def _fetch(which: int | str, target: str | None, cache_dir: str | None) -> Bunch:

@@ -11,7 +11,7 @@ from pathlib import Path
 from subswarm._checks import suggest
 from subswarm.errors import DatasetError, SettingError
 
-__all__ = ["check_encoding", "line_of", "read_utf8"]
+__all__ = ["UndecodableError", "check_encoding", "line_of", "read_utf8"]
 
 _BYTE_ORDER_MARKS = {  # UTF-32 before UTF-16, whose mark is the start of the former
     codecs.BOM_UTF8: "utf-8-sig",
@@ -21,7 +21,7 @@ _BYTE_ORDER_MARKS = {  # UTF-32 before UTF-16, whose mark is the start of the fo
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _OTHER_FORMATS = {
-    b"PK\x03\x04": "a ZIP archive or an Excel workbook: save the table as CSV",
+    b"PK\x03\x04": "a ZIP archive or an Excel workbook: save the table as CSV, or name a workbook .xlsx",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save the table as CSV",
     b"\x1f\x8b": "compressed with gzip: its name must end in .gz",
     b"PAR1": "a Parquet file: its name must end in .parquet",
@@ -30,6 +30,10 @@ _OTHER_FORMATS = {
 _NOT_OF_FILES = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
 _CHUNK = 1 << 22
 _SHOWN = 12
+
+
+class UndecodableError(DatasetError):
+    """A file has bytes that are not text in the encoding it is read with."""
 
 
 def check_encoding(encoding: str) -> str:
@@ -145,7 +149,7 @@ def _undecodable(file: Path, content: bytes, offset: int, codec: str, *, asked: 
     else:
         verb = "set another encoding" if asked else "set its encoding"
         advice = f"{verb} (encoding=..., --encoding), {_trial(content, offset)}"
-    return DatasetError(f"{file.name!r} is not {codec.upper()}: {place}; {advice}.")
+    return UndecodableError(f"{file.name!r} is not {codec.upper()}: {place}; {advice}.")
 
 
 def _trial(content: bytes, offset: int) -> str:

@@ -6,6 +6,8 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
+from subswarm._compilation import watch_compiler
+
 __all__ = ["compiled_or_none", "kernels_of"]
 
 
@@ -18,6 +20,8 @@ def kernels_of(prefix: str) -> ModuleType:
 def compiled_or_none(module: str) -> ModuleType | None:
     """Import a module of compiled kernels; None if numba is not installed."""
     try:
-        return import_module(module)
+        found = import_module(module)
     except ImportError:
         return None
+    watch_compiler()
+    return found

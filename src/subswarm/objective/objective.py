@@ -22,8 +22,8 @@ from subswarm.errors import DataError, SettingError, SubswarmWarning
 from subswarm.objective.constraints import Space
 from subswarm.objective.filters import ranking_scores
 from subswarm.objective.folds import cross_fit_folds, fixed_folds, is_number, partitions_in
-from subswarm.objective.scoring import resolve_scoring
-from subswarm.objective.validation import allows_nan, check_groups, check_table, check_target
+from subswarm.objective.scoring import resolve_scoring, scoring_for_target
+from subswarm.objective.validation import allows_nan, check_groups, check_sample_weight, check_table, check_target
 
 __all__ = ["ColumnsView", "Engines", "Objective", "check_estimator", "make_objective"]
 
@@ -133,6 +133,12 @@ class Objective:
         self.asked = asked
         return np.array(losses)
 
+    def remembered_losses(self, mask: ArrayLike) -> FloatArray:
+        """Return the loss of one subset in each fold, shape (n_folds,), NaN where it has not been computed."""
+        key = np.packbits(_one_mask(mask, self.n_features)).tobytes()
+        unknown = np.full(self._data.folds_each, np.nan)
+        return np.concatenate([memo.get(key, unknown) for memo in self._memos])
+
     def fresh(self) -> Objective:
         """Return the same objective without remembered losses and counts; it shares the engines and their tables."""
         left_out = None if self._left_out is None else self._left_out.fresh()
@@ -165,6 +171,11 @@ class Objective:
     def data(self) -> FoldedData:
         """The checked table and target, the folds and the scorer."""
         return self._data
+
+    @property
+    def estimator(self) -> Estimator:
+        """The unfitted estimator that is scored."""
+        return self._estimator
 
     @property
     def n_features(self) -> int:
@@ -381,7 +392,8 @@ def make_objective(
     table = check_table(X, allow_nan=allows_nan(estimator))
     target = check_target(y, len(table), numeric=is_regressor(estimator), multi_output=tags.target_tags.multi_output)
     check_groups(groups, len(table))
-    scorer = resolve_scoring(estimator, scoring)
+    check_sample_weight(estimator, params or {})
+    scorer = resolve_scoring(estimator, _scoring_with_note(estimator, scoring, target))
     check_bool("cross_fit", cross_fit)
     divided = None
     if cross_fit and groups is None and _allows_left_out_rows(scorer, target, repeats, is_classifier(estimator)):
@@ -458,6 +470,18 @@ def _allows_left_out_rows(scoring: Scoring, y: AnyArray, repeats: int, classifie
     if not classifier or scoring.name == "accuracy":
         return True
     return y.ndim == 1 and int(np.unique(y, return_counts=True)[1].min()) >= repeats
+
+
+def _scoring_with_note(estimator: Estimator, scoring: Scorings, y: AnyArray) -> Scorings:
+    found = scoring_for_target(estimator, scoring, y)
+    if found is not scoring:
+        warnings.warn(
+            f"scoring={scoring!r} of {len(np.unique(y))} classes is computed for each class against the rest "
+            f"({found!r}).",
+            SubswarmWarning,
+            stacklevel=4,
+        )
+    return found
 
 
 def clone_estimator(estimator: Estimator) -> Estimator:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
+from typing import TypeVar
 
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.utils.multiclass import type_of_target
 
-from subswarm._checks import shown
-from subswarm._types import Estimator, Scorer, Scorings
+from subswarm._checks import shown, suggest
+from subswarm._types import AnyArray, Estimator, Scorer, Scorings
 from subswarm.engines.data import Scoring
 from subswarm.errors import ScoringError
 
-__all__ = ["first_scoring", "resolve_all", "resolve_scoring"]
+__all__ = ["first_scoring", "resolve_all", "resolve_scoring", "scoring_for_target"]
+
+S = TypeVar("S")
 
 _UNBOUNDED_WORST = 1e300
 """The loss of a failed subset for scorers without a lower bound."""
@@ -28,6 +31,8 @@ _WITHIN_ONE = (
     "roc_auc",
     "top_k_accuracy",
 )
+
+_OF_CLASSES = (*_WITHIN_ONE, "matthews_corrcoef", "neg_log_loss", "neg_brier_score")
 
 
 def first_scoring(scoring: Scorings) -> str | Scorer | None:
@@ -71,10 +76,9 @@ def _resolve(estimator: Estimator, scoring: str | Scorer | None) -> Scoring:
         scorer = check_scoring(estimator, scoring=scoring)
     except (ValueError, TypeError) as error:
         if isinstance(scoring, str) and scoring not in get_scorer_names():
-            close = difflib.get_close_matches(scoring, get_scorer_names(), n=1)
-            meant = f" (did you mean {close[0]!r}?)" if close else ""
+            meant = suggest(scoring, get_scorer_names(), most=3)
             raise ScoringError(
-                f"there is no scoring {shown(scoring)}{meant}; sklearn.metrics.get_scorer_names() lists them all."
+                f"there is no scoring {shown(scoring)}.{meant} sklearn.metrics.get_scorer_names() lists them all."
             ) from None
         raise ScoringError(f"scoring={scoring!r} cannot be used with {type(estimator).__name__}: {error}") from error
     name = (
@@ -85,6 +89,32 @@ def _resolve(estimator: Estimator, scoring: str | Scorer | None) -> Scoring:
         else _callable_name(scoring)
     )
     return Scoring(name=name, scorer=scorer, negated=name.startswith("neg_"), worst=_worst(name), given=scoring)
+
+
+def scoring_for_target(estimator: Estimator, scoring: Scorings, y: AnyArray) -> Scorings:
+    """Return the scoring to use for a target: "roc_auc" of more than two classes is that of each against the rest.
+
+    ScoringError for a scoring of classes if the estimator predicts numbers.
+    """
+    if isinstance(scoring, Mapping):
+        return {name: _for_target(estimator, each, y) for name, each in scoring.items()}
+    if isinstance(scoring, list | tuple):
+        return [_for_target(estimator, each, y) for each in scoring]
+    return None if scoring is None else _for_target(estimator, scoring, y)
+
+
+def _for_target(estimator: Estimator, scoring: S, y: AnyArray) -> S | str:
+    """Return one scorer for a target."""
+    if not isinstance(scoring, str):
+        return scoring
+    if is_regressor(estimator) and scoring.startswith(_OF_CLASSES):
+        raise ScoringError(
+            f"scoring={scoring!r} is for classes, and {type(estimator).__name__} predicts numbers; use 'r2' or "
+            "'neg_mean_absolute_error', or a classifier."
+        )
+    if scoring == "roc_auc" and is_classifier(estimator) and type_of_target(y) == "multiclass":
+        return "roc_auc_ovr"
+    return scoring
 
 
 def _default_name(estimator: Estimator) -> str:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from inspect import Parameter, signature
 from numbers import Integral
 from typing import Protocol, TypeGuard
 
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.multiclass import type_of_target
 
 from subswarm._checks import shown
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray
-from subswarm.errors import DataError, DataTypeError
+from subswarm.errors import DataError, DataTypeError, SettingError
 
-__all__ = ["allows_nan", "check_groups", "check_table", "check_target"]
+__all__ = ["allows_nan", "check_groups", "check_sample_weight", "check_table", "check_target", "weights_argument"]
 
 _ENCODE = (
     "Encode such columns first (OneHotEncoder, OrdinalEncoder), and pass feature_groups to keep the columns of one "
@@ -240,6 +242,32 @@ def _plain_classes(target: AnyArray) -> AnyArray:
         f"y holds classes of type {names} in an array of objects; classes must be all text or all whole numbers. "
         "Convert them, for example with y.astype(str)."
     )
+
+
+def weights_argument(estimator: Estimator) -> str | None:
+    """Return the argument of ``fit`` that takes weights of rows, such as "svc__sample_weight", or None."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = None if last is None or isinstance(last, str) else weights_argument(last)
+        return None if inner is None else f"{name}__{inner}"
+    parameters = signature(estimator.fit).parameters
+    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values())
+    return "sample_weight" if takes_any or "sample_weight" in parameters else None
+
+
+def check_sample_weight(estimator: Estimator, params: Mapping[str, object]) -> None:
+    """Raise SettingError for weights that the estimator cannot use, unless scikit-learn routes them."""
+    given = [name for name in params if name == "sample_weight" or name.endswith("__sample_weight")]
+    if not given or get_config().get("enable_metadata_routing", False):
+        return
+    expected, kind = weights_argument(estimator), type(estimator).__name__
+    if expected is None:
+        raise SettingError(
+            f"{kind} cannot use {given[0]}: its fit method takes no weights. Leave them out, or use an estimator that "
+            "takes weights."
+        )
+    if expected != "sample_weight" and "sample_weight" in given:
+        raise SettingError(f"a {kind} needs the name of the step that takes the weights: pass {expected}=...")
 
 
 def check_groups(groups: object, n_rows: int) -> None:

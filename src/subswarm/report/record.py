@@ -114,6 +114,11 @@ class Selection:
         found = [*folds, *(other.support_ for other in self.other_seeds.values())]
         return np.array(found, dtype=bool).reshape(len(found), len(self.names))
 
+    @property
+    def warnings(self) -> list[str]:
+        """What makes the score less meaningful than it looks, one sentence each."""
+        return [finding.sentence(self.names) for finding in self.selector.findings_]
+
     def scores(self, losses: FloatArray) -> list[float]:
         """Return the scores that belong to losses."""
         return [self.scoring.score(float(loss)) for loss in losses]
@@ -142,6 +147,10 @@ class Selection:
             "scores": {name: _number_or_none(value) for name, value in selector.scores_.items()},
             "baseline_scores": {name: _number_or_none(value) for name, value in selector.baseline_scores_.items()},
             "optimistic": True,
+            "warnings": [
+                {"kind": finding.kind, "text": sentence, "columns": [self.names[column] for column in finding.columns]}
+                for finding, sentence in zip(selector.findings_, self.warnings, strict=True)
+            ],
             "held_out": None if self.held_out is None else _nested_json(self.held_out),
             "seeds": {str(seed): self._brief(other) for seed, other in self.other_seeds.items()},
             "against": {name: self._brief(other) for name, other in self.other_algorithms.items()},
@@ -179,14 +188,22 @@ class Selection:
 
 
 def search_with_seeds(
-    selector: SwarmSelector, X: ArrayLike, y: ArrayLike, seeds: Iterable[int]
+    selector: SwarmSelector,
+    X: ArrayLike,
+    y: ArrayLike,
+    seeds: Iterable[int],
+    params: Mapping[str, object] | None = None,
 ) -> dict[int, SwarmSelector]:
-    """Repeat a selection with other seeds, each with its own folds."""
-    return {seed: _fit_again(selector, X, y, random_state=seed) for seed in seeds}
+    """Repeat a selection with other seeds, each with its own folds; ``params`` is the metadata passed to ``fit``."""
+    return {seed: _fit_again(selector, X, y, params, random_state=seed) for seed in seeds}
 
 
 def search_with_algorithms(
-    selector: SwarmSelector, X: ArrayLike, y: ArrayLike, names: Iterable[str]
+    selector: SwarmSelector,
+    X: ArrayLike,
+    y: ArrayLike,
+    names: Iterable[str],
+    params: Mapping[str, object] | None = None,
 ) -> dict[str, SwarmSelector]:
     """Repeat a selection with other algorithms and their published settings, on the same folds.
 
@@ -198,14 +215,19 @@ def search_with_algorithms(
         algorithm = get_algorithm(name)
         race = n_repeats > 1 and not algorithm.uses_single_partitions
         repeats = n_repeats if selector.cv is None or isinstance(selector.cv, int) else 1
-        found[name] = _fit_again(selector, X, y, algorithm=algorithm, repeats=repeats, race=race)
+        found[name] = _fit_again(selector, X, y, params, algorithm=algorithm, repeats=repeats, race=race)
     return found
 
 
-def _fit_again(selector: SwarmSelector, X: ArrayLike, y: ArrayLike, **changes: object) -> SwarmSelector:
+def _fit_again(
+    selector: SwarmSelector, X: ArrayLike, y: ArrayLike, params: Mapping[str, object] | None, **changes: object
+) -> SwarmSelector:
     copy: SwarmSelector = clone(selector)
     copy.set_params(checkpoint=None, verbose=0, record=False, held_out=None, **changes)
-    return copy.fit(X, y)
+    fitted = copy.fit(X, y, **(params or {}))
+    if fitted.result_.stop_reason == "interrupted":  # Ctrl-C means all searches, not this one
+        raise KeyboardInterrupt
+    return fitted
 
 
 def _model_name(estimator: Estimator) -> str:

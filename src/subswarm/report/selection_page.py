@@ -93,6 +93,7 @@ def _selected(selection: Selection) -> tuple[Part, ...]:
     listed = ", ".join(selection.selected)
     few = selector.n_features_ <= _MOST_LISTED
     return (
+        *(Words(f"Warning: {sentence}", "note") for sentence in selection.warnings),
         Numbers(tuple(numbers)),
         Words(f"Selected: {listed}." if few else "The selected features are marked in the table."),
         _features(selection),

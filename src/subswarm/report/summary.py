@@ -34,6 +34,10 @@ def print_summary(selection: Selection, console: Console | None = None) -> None:
     )
     console.print(details)
     console.print()
+    for sentence in selection.warnings:
+        console.print(Text.assemble(("warning  ", "bold yellow"), sentence))
+    if selection.warnings:
+        console.print()
     nested = (
         "; the nested scores are on rows that the searches did not use."
         if selection.held_out is not None
@@ -63,6 +67,7 @@ def summary_html(selector: SwarmSelector) -> str:
                 for name, score in list(selector.scores_.items())[1:]
             },
             "selected": ", ".join(selection.selected),
+            **{f"warning {number}": sentence for number, sentence in enumerate(selection.warnings, 1)},
         }
     ) + result_html(selector.result_, names)
 

@@ -88,8 +88,9 @@ def first_unseen(keys: WordArray, visited: WordArray, taken: WordArray) -> IntAr
     K, T = keys.shape
     chosen: IntArray = np.full(K, -1, dtype=np.intp)
     gone: WordArray = np.empty(len(taken) + K, dtype=np.uint64)
-    gone[: len(taken)] = taken
     count = len(taken)
+    for g in range(count):  # assigning a slice would compile numba's messages for arrays of other shapes, for seconds
+        gone[g] = taken[g]
     for k in range(K):
         for t in range(T):
             key = keys[k, t]

@@ -58,7 +58,10 @@ def classify(
     If a widest column has no tables (a slot of -1), the entries for the selected columns are computed here.
     """
     terms: FloatArray = np.empty((4, g.theta.shape[2]))
-    sums: FloatArray = np.empty((g.theta.shape[2] + 5, g.sizes.max()))
+    longest = 0
+    for f in range(len(g.sizes)):
+        longest = max(longest, g.sizes[f])
+    sums: FloatArray = np.empty((g.theta.shape[2] + 5, longest))
     own = _with_room_for_one(g)
     for p in range(first, last):
         chosen = columns[starts[p] : starts[p + 1]]

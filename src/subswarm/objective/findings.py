@@ -1,0 +1,274 @@
+"""Findings about a selection that make its score less meaningful than it looks, each with a figure and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from subswarm._types import AnyArray, FloatArray, IntArray, Mask
+
+__all__ = ["Finding", "find_in_scores", "find_in_table"]
+
+_MOST_ROWS = 4000
+"""The most rows that the search for suspicious columns looks at."""
+_LEAST_ROWS = 500
+_MOST_CELLS = 4_000_000
+_FEWEST_ROWS = 20
+_MOST_NAMES = 8
+_RARE = 0.1
+_LEAK = 0.02
+_LINEAR = 0.999
+_MOST_CLASSES = 50
+_FEW_VALUES = 10
+_FEWEST_OTHERS = 5
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about the table or the scores that the user should know.
+
+    Attributes
+    ----------
+    kind : "majority", "copy", "leak", "id", "constant", "duplicate", "nothing removed", "all as good" or "task"
+    text : one or two sentences; ``{columns}`` stands for the names of the columns
+    columns : indices of the columns that it is about
+    """
+
+    kind: str
+    text: str
+    columns: tuple[int, ...] = ()
+
+    def sentence(self, names: Sequence[str]) -> str:
+        """Return the text with the names of the columns; the first few of many."""
+        listed = ", ".join(repr(str(names[column])) for column in self.columns[:_MOST_NAMES])
+        more = f" and {len(self.columns) - _MOST_NAMES} more" if len(self.columns) > _MOST_NAMES else ""
+        text = self.text.replace("{columns}", f"column{'s' if len(self.columns) > 1 else ''} {listed}{more}")
+        return text[:1].upper() + text[1:]
+
+
+def find_in_table(X: FloatArray, y: AnyArray, support: Mask, *, classification: bool) -> list[Finding]:
+    """Return the findings about columns: copies of the target, leaks, ids, constant and duplicated columns.
+
+    Examples
+    --------
+    >>> X = np.column_stack([np.arange(40.0), np.ones(40)])
+    >>> [finding.kind for finding in find_in_table(X, np.arange(40) % 2, np.ones(2, bool), classification=True)]
+    ['id', 'constant']
+    """
+    if y.ndim != 1:
+        return []
+    finite = np.asarray(np.isfinite(X).all(axis=0))
+    constant = np.flatnonzero(_is_constant(X))
+    most = max(_LEAST_ROWS, min(_MOST_ROWS, _MOST_CELLS // X.shape[1]))  # limits the time on wide tables
+    rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), most)).astype(np.intp))
+    copies, leaks, ids = [], [], []
+    known = np.setdiff1d(np.flatnonzero(finite), constant).tolist()
+    if len(X) >= _FEWEST_ROWS:
+        few, target = X[rows], _codes(y[rows]) if classification else y[rows].astype(np.float64)
+        for column in known:
+            if _is_copy(few[:, column], target, classification):
+                copies.append(column)
+            elif _tells_target(few[:, column], target, classification):
+                leaks.append(column)
+            if _is_id(X[:, column]):
+                ids.append(column)
+    return [
+        *_about(copies, "copy", "{columns} {is} a copy of the target", "Leave {it} out (--drop)", support),
+        *_about(
+            leaks,
+            "leak",
+            "{columns} alone {tells} the target in at least 98 % of the rows that the most common answer gets wrong"
+            if classification
+            else "{columns} alone {explains} at least 99.9 % of the target's variance",
+            "If the value is not known when you predict, leave {it} out (--drop)",
+            support,
+        ),
+        *_about(
+            ids,
+            "id",
+            f"{{columns}} {{look}} like {{id}}: a different whole number in each of {len(X)} rows, or sorted as the "
+            "rows are",
+            "Leave {it} out (--id, --drop)",
+            support,
+        ),
+        *_about(
+            constant.tolist(), "constant", "{columns} {has} the same value in every row", "Leave {it} out", support
+        ),
+        *_duplicates(X, finite, constant),
+    ]
+
+
+def find_in_scores(
+    *,
+    y: AnyArray,
+    classification: bool,
+    scoring: str,
+    support: Mask,
+    score: float,
+    baseline: float,
+    nested: tuple[float, float] | None = None,
+) -> list[Finding]:
+    """Return the findings about the scores: no better than the most common answer, or than all features.
+
+    ``score`` and ``baseline`` are those of the selection and of all features, ``nested`` the same on new rows.
+    """
+    found: list[Finding] = []
+    if y.ndim != 1:
+        return found
+    found += _about_majority(y, classification, scoring, score if nested is None else nested[0])
+    found += _about_task(y, classification)
+    if support.all():
+        found.append(
+            Finding(
+                "nothing removed",
+                f"Nothing was removed: all {len(support)} features are selected. Ask for fewer with choose='one-se' "
+                "(--choose one-se) or max_features (--max-features).",
+            )
+        )
+    else:
+        ours, every = (score, baseline) if nested is None else nested
+        where = "" if nested is None else " on rows that the search did not use"
+        if np.isfinite(every) and every >= ours:
+            found.append(
+                Finding(
+                    "all as good",
+                    f"All {len(support)} features score {every:.4f}{where}, the {int(support.sum())} selected ones "
+                    f"{ours:.4f}: the selection saves columns but does not improve the model.",
+                )
+            )
+    return found
+
+
+def _about_majority(y: AnyArray, classification: bool, scoring: str, score: float) -> Iterator[Finding]:
+    if not classification:
+        if scoring == "r2" and score < 0.05:
+            yield Finding(
+                "majority",
+                f"The score, R² {score:.4f}, is about that of always predicting the mean (0): these features do not "
+                "predict the target.",
+            )
+        return
+    classes, counts = np.unique(y, return_counts=True)
+    top, rows = float(counts.max() / len(y)), int(counts.min())
+    if scoring != "accuracy":
+        if scoring in ("balanced_accuracy", "roc_auc", "roc_auc_ovr"):
+            chance = 1 / len(classes) if scoring == "balanced_accuracy" else 0.5
+            if score < chance + _RARE * (1 - chance):
+                yield Finding(
+                    "majority",
+                    f"The score, {scoring} {score:.4f}, is about that of chance ({chance:.4f}): these features do not "
+                    "predict the target.",
+                )
+        return
+    advice = "Use scoring='balanced_accuracy' or 'roc_auc' (--scoring)."
+    share = f"Always answering {str(classes[counts.argmax()])!r} has an accuracy of {top:.4f}"
+    if score < top + _RARE * (1 - top):
+        yield Finding("majority", f"{share}, and the score is {score:.4f}: it means little. {advice}")
+    elif top >= 1 - _RARE:
+        rare = f"the rarest class has {rows} of {len(y)} rows"
+        yield Finding("majority", f"{share}, because {rare}; the score is {score:.4f}. {advice}")
+
+
+def _about_task(y: AnyArray, classification: bool) -> Iterator[Finding]:
+    if y.dtype.kind not in "iuf":
+        return
+    values = len(np.unique(y))
+    if classification and values > _MOST_CLASSES:
+        yield Finding(
+            "task",
+            f"The target has {values} different numbers, which are treated as classes. If they are amounts, use a "
+            "regressor (--task regression).",
+        )
+    elif not classification and values <= _FEW_VALUES and (y == np.round(y)).all():
+        yield Finding(
+            "task",
+            f"The target has only {values} different whole numbers, which are treated as amounts. If they are classes, "
+            "use a classifier (--task classification).",
+        )
+
+
+def _about(columns: Sequence[int], kind: str, what: str, advice: str, support: Mask) -> Iterator[Finding]:
+    """Yield the finding about these columns, with words for one or for many."""
+    if not columns:
+        return
+    many = len(columns) > 1
+    words = {
+        "is": "are" if many else "is",
+        "it": "them" if many else "it",
+        "has": "have" if many else "has",
+        "tells": "tell" if many else "tells",
+        "explains": "explain" if many else "explains",
+        "look": "look" if many else "looks",
+        "id": "ids or row numbers" if many else "an id or a row number",
+    }
+    chosen = int(support[list(columns)].sum())
+    selected = "" if not chosen else f" ({chosen} of them selected)" if many else " (and it is selected)"
+    text = f"{what}{selected}. {advice}."
+    for word, replacement in words.items():
+        text = text.replace(f"{{{word}}}", replacement)
+    yield Finding(kind, text, tuple(columns))
+
+
+def _duplicates(X: FloatArray, finite: AnyArray, constant: IntArray) -> Iterator[Finding]:
+    by_content: dict[bytes, list[int]] = {}
+    for column in np.flatnonzero(finite & ~np.isin(np.arange(X.shape[1]), constant)).tolist():
+        by_content.setdefault((X[:, column] + 0.0).tobytes(), []).append(column)
+    repeated = [column for columns in by_content.values() for column in columns[1:]]
+    if repeated:
+        verb = "repeat other columns" if len(repeated) > 1 else "repeats another column"
+        yield Finding("duplicate", f"{{columns}} {verb} exactly. Keep one of each.", tuple(repeated))
+
+
+def _is_constant(X: FloatArray) -> AnyArray:
+    return np.asarray((X[0] == X).all(axis=0) | np.isnan(X).all(axis=0))
+
+
+def _codes(y: AnyArray) -> IntArray:
+    return np.unique(y, return_inverse=True)[1].reshape(-1).astype(np.intp)
+
+
+def _is_copy(values: FloatArray, target: AnyArray, classification: bool) -> bool:
+    """Return whether the values and the target name each other, up to their labels or a linear scale."""
+    if classification:
+        codes = _codes(values)
+        pairs = np.unique(codes * (int(target.max()) + 1) + target)
+        return bool(len(pairs) == codes.max() + 1 == target.max() + 1)
+    return _squared_correlation(values, target) > 1 - 1e-12
+
+
+def _tells_target(values: FloatArray, target: AnyArray, classification: bool) -> bool:
+    """Return whether the values alone tell the target: rows with neighbouring values have the same class."""
+    if not classification:
+        return _squared_correlation(values, target) >= _LINEAR
+    counts_of_all = np.bincount(target)
+    others = len(target) - int(counts_of_all.max())
+    if others < _FEWEST_OTHERS or len(counts_of_all) > _MOST_CLASSES:
+        return False
+    order = np.argsort(values, kind="stable")
+    ordered, classes = values[order], target[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    counts = np.add.reduceat(np.eye(len(counts_of_all))[classes], starts, axis=0)
+    wrong = len(target) - counts.max(axis=1).sum()  # rows whose class differs from that of most rows of equal value
+    changes = np.count_nonzero(np.diff(counts.argmax(axis=1))) - (len(counts_of_all) - 1)
+    return bool(wrong + max(0, changes) <= _LEAK * others)
+
+
+def _squared_correlation(values: FloatArray, target: FloatArray) -> float:
+    with np.errstate(all="ignore"):
+        a, b = values - values.mean(), target - target.mean()
+        found = float((a @ b) ** 2 / ((a @ a) * (b @ b)))
+    return found if np.isfinite(found) else 0.0
+
+
+def _is_id(values: FloatArray) -> bool:
+    """Return whether these are sorted as the rows are, or different whole numbers, dense or of six or more digits."""
+    steps = np.diff(values)
+    if (steps > 0).all() or (steps < 0).all():
+        return True
+    if not (values == np.round(values)).all() or len(np.unique(values)) < len(values):
+        return False
+    digits = np.floor(np.log10(np.maximum(np.abs(values), 1)))
+    return bool(np.ptp(values) < 2 * len(values) or (digits.min() == digits.max() >= _DIGITS - 1))
