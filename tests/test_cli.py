@@ -14,6 +14,8 @@ from sklearn.datasets import load_diabetes, load_wine
 from limits import SECONDS
 from subswarm.algorithms import names
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments: object, status: int = 0, **settings) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", "-m", "subswarm", *map(str, arguments)]

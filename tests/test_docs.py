@@ -24,6 +24,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("page", PAGES)
+@pytest.mark.slow
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a page may write files
     monkeypatch.setenv("MPLBACKEND", "Agg")
@@ -71,6 +72,7 @@ def test_every_picture_is_made_by_a_command_and_every_one_made_is_shown(tmp_path
 @pytest.mark.parametrize(
     ("script", "names"), [("method", ("learning", "moving")), ("ranks", ("ranks-knn", "ranks-nb"))]
 )
+@pytest.mark.slow
 def test_pictures_that_need_no_search_can_be_drawn_again(script, names, tmp_path):
     code = f"import sys; from pathlib import Path; sys.path.insert(0, {str(DOCS / 'pictures')!r}); import {script}; "
     subprocess.run([sys.executable, "-c", f"{code} {script}.main(Path({str(tmp_path)!r}))"], check=True)
@@ -79,6 +81,7 @@ def test_pictures_that_need_no_search_can_be_drawn_again(script, names, tmp_path
     ]
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path):
     pytest.importorskip("sphinx", reason="sphinx is not installed (it comes with the extra 'dev')")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]

@@ -30,6 +30,7 @@ def differing_rows(model, data, mask):
 
 @pytest.mark.parametrize("name", UCI)
 @pytest.mark.parametrize("scaled", [False, True], ids=["raw", "standardised"])
+@pytest.mark.slow
 def test_predictions_equal_scikit_learns_on_every_data_set_but_at_ties(uci, name, scaled, record_property):
     table = uci(name)
     model = KNeighborsClassifier()
@@ -162,6 +163,7 @@ def test_the_number_of_threads_and_the_batch_change_nothing():
 
 
 @pytest.mark.parametrize("scaled", [False, True], ids=["raw", "standardised"])
+@pytest.mark.slow
 def test_twenty_thousand_rows_stay_within_the_memory_bound(scaled):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20_000, 100)), rng.integers(0, 2, size=20_000)

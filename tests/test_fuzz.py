@@ -11,6 +11,8 @@ from fuzz import selftest
 from fuzz.case import rng_of
 from fuzz.workers import run_cases
 
+pytestmark = pytest.mark.slow
+
 SEED = 1
 
 

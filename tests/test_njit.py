@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("numba")
 
+pytestmark = pytest.mark.slow
+
 SOURCE = Path(__file__).parent.parent / "src"
 
 KERNEL = """

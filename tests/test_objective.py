@@ -1,4 +1,4 @@
-"""The slow truth: folds, losses, the memo, failures."""
+"""The objective: folds, losses, the memo, failures."""
 
 from __future__ import annotations
 

@@ -17,6 +17,8 @@ from subswarm.study import Contender, Source, Store, Study, run_study
 
 pytest.importorskip("distributed", reason="a Dask cluster needs the extra 'dask'")
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 
 STUDY = Study(

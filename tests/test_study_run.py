@@ -183,6 +183,7 @@ def test_a_second_call_runs_only_what_is_missing(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.slow
 def test_kill_9_at_random_moments_many_times_changes_nothing(tmp_path, seed):
     file = tmp_path / "short.toml"
     file.write_text(MANY_SHORT_RUNS)
@@ -196,6 +197,7 @@ def test_kill_9_at_random_moments_many_times_changes_nothing(tmp_path, seed):
     assert digest(tmp_path / "broken.db") == digest(tmp_path / "unbroken.db")
 
 
+@pytest.mark.slow
 def test_kill_9_of_the_command_with_two_workers_loses_no_finished_run(tmp_path):
     file = tmp_path / "longer.toml"
     file.write_text(LONGER_RUNS)
@@ -217,6 +219,7 @@ def test_kill_9_of_the_command_with_two_workers_loses_no_finished_run(tmp_path):
     assert digest(store) == digest(tmp_path / "unbroken.db")
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(tmp_path):
     file = tmp_path / "long.toml"
     file.write_text(LONGER_RUNS.replace("12000", "100000"))  # not over before the signal comes, on a busy machine
@@ -234,6 +237,7 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(tmp_path):
         assert not opened.failures()
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_a_clear_error_and_no_finished_run_is_lost(tmp_path):
     psutil = pytest.importorskip("psutil")
     file = tmp_path / "long.toml"
@@ -291,6 +295,7 @@ def landed(process, store):
 
 
 @pytest.mark.parametrize("moment", [spawned, landed])
+@pytest.mark.slow
 def test_kill_9_leaves_no_process_behind(tmp_path, moment):
     file, store = tmp_path / "longer.toml", tmp_path / "a.db"
     file.write_text(LONGER_RUNS)
@@ -309,6 +314,7 @@ def test_kill_9_leaves_no_process_behind(tmp_path, moment):
     assert not still_alive(started)
 
 
+@pytest.mark.slow
 def test_kill_9_ends_workers_that_never_had_a_task(tmp_path):
     code = """
 import sys, time

@@ -27,6 +27,8 @@ __all__ = ["Summary", "answer_requests", "run_cases"]
 
 CHUNK = 100
 """Cases that a worker is asked for at a time."""
+TOLD_EVERY = 1000
+"""Cases between two lines about how far it is."""
 CASE_SECONDS = 60
 """What one case may take; the first one of a worker also compiles."""
 START_SECONDS = 240
@@ -83,6 +85,8 @@ def run_cases(
             for kind, text in report["findings"]:
                 summary.note(what, seed, number, kind, text)
                 tell(summary.lines[-1])
+            if summary.cases % TOLD_EVERY == 0:
+                tell(f"{what}, seed {seed}, so far: {summary.sentence()}")
 
     with ThreadPoolExecutor(max(1, min(processes, chunks.qsize()))) as pool:
         served = [

@@ -13,13 +13,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
-__all__ = ["DASHES", "MARKERS", "PALETTE", "Results", "check_result", "colormap", "group_results", "new_axes", "tidy"]
+__all__ = ["DASHES", "PALETTE", "Results", "check_result", "colormap", "group_results", "new_axes", "tidy"]
 
 PALETTE = ("#1B7FBD", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7F7F7F")
 """Colours for colour-blind readers after Okabe and Ito, with a lighter blue and without yellow and black, which are
 hard to see on one of the two themes."""
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (8, 2)), (0, (3, 1)), (0, (1, 1)))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 Results = SearchResult | Sequence[SearchResult] | Mapping[str, SearchResult | Sequence[SearchResult]]
 
