@@ -30,14 +30,19 @@ _OLD_WORDS = re.compile(rf"(?<!\w)(?:{_PATTERNS})(?!\w)", flags=re.IGNORECASE)
 
 
 def checked_files():
-    """The pages and modules whose words users and contributors read; tables of results are data."""
+    """The pages, modules and tests whose words users and contributors read; tables of results are data."""
     pages = sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts)
     return [
         ROOT / "README.md",
         ROOT / "CHANGELOG.md",
         ROOT / "CONTRIBUTING.md",
+        ROOT / "SECURITY.md",
         *pages,
         *sorted((ROOT / "src").rglob("*.py")),
+        *sorted((ROOT / "src").rglob("*.j2")),
+        *sorted((ROOT / "docs").rglob("*.toml")),
+        *sorted((ROOT / "docs" / "pictures").glob("*.py")),
+        *sorted(path for path in (ROOT / "tests").rglob("*.py") if path.name != Path(__file__).name),
     ]
 
 
