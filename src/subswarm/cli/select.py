@@ -82,10 +82,11 @@ def select(
     choose: Annotated[
         str,
         typer.Option(
-            help="best; one-se for the fewest features within one standard error of the best; knee for the subset "
+            help="smallest that is not worse than the best by more than the noise of paired differences; best; one-se "
+            "for the fewest features within one standard error of the best; knee for the subset "
             "after which more features (or a higher cost) bring little; budget for the best one within --max-cost."
         ),
-    ] = "best",
+    ] = "smallest",
     max_cost: Annotated[
         float | None, typer.Option(help="With --choose budget: most features, or with --costs the highest cost.")
     ] = None,

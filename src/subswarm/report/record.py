@@ -141,6 +141,7 @@ class Selection:
             "n_features": selector.n_features_,
             "n_features_in": selector.n_features_in_,
             "best_score": selector.best_score_,
+            "honest_score": selector.honest_score_,
             "fold_scores": selector.fold_scores_.tolist(),
             "repeats": result.n_partitions,
             "baseline_score": _number_or_none(selector.baseline_score_),

@@ -86,6 +86,10 @@ def _selected(selection: Selection) -> tuple[Part, ...]:
         Number(f"{name}, selected", f"{selector.best_score_:.4f}", "in cross-validation; the search used these folds"),
         Number(f"{name}, all features", _score(selector.baseline_score_), "in cross-validation, same folds"),
     ]
+    if selector.honest_score_ is not None:
+        numbers.append(
+            Number(f"{name}, left-out rows", f"{selector.honest_score_:.4f}", "searches that did not use these rows")
+        )
     if selection.held_out is not None:
         numbers.append(
             Number(f"{name}, nested", f"{selection.held_out.score:.4f}", "on rows that the search did not use")

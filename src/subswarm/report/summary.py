@@ -38,10 +38,14 @@ def print_summary(selection: Selection, console: Console | None = None) -> None:
         console.print(Text.assemble(("warning  ", "bold yellow"), sentence))
     if selection.warnings:
         console.print()
+    if selector.honest_score_ is not None:
+        advice = ". The score on left-out rows is from models whose search did not use them."
+    else:
+        advice = ". Add --held-out 5 for a nested cross-validation."
     nested = (
         "; the nested scores are on rows that the searches did not use."
         if selection.held_out is not None
-        else ". Add --held-out 5 for a nested cross-validation."
+        else advice
     )
     console.print(
         Text(
@@ -61,6 +65,7 @@ def summary_html(selector: SwarmSelector) -> str:
         {
             "score": f"{selector.best_score_:.4f} with {selector.n_features_} of {selector.n_features_in_} features "
             f"(optimistic: the search used these folds); {_score(selector.baseline_score_)} with all features",
+            **({} if selector.honest_score_ is None else {"score on left-out rows": _score(selector.honest_score_)}),
             **nested,
             **{
                 name: f"{_score(score)}; {_score(selector.baseline_scores_[name])} with all features"
@@ -85,6 +90,8 @@ def _scores(selection: Selection) -> Table:
     baselines, found = ([scores[name] for name in others] for scores in (selector.baseline_scores_, selector.scores_))
     table.add_row("all features", str(selector.n_features_in_), *map(_score, [selector.baseline_score_, *baselines]))
     table.add_row("selected", str(selector.n_features_), *map(_score, [selector.best_score_, *found]), style="bold")
+    if selector.honest_score_ is not None:
+        table.add_row("on left-out rows", str(selector.n_features_), _score(selector.honest_score_), style="bold")
     for name, other in selection.other_algorithms.items():
         table.add_row(name, str(other.n_features_), _score(other.best_score_))
     for seed, other in selection.other_seeds.items():
