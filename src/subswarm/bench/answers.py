@@ -62,6 +62,8 @@ SPLIT_ONCE = ("madelon",)
 INNER_FOLDS = 5
 MOST_SIZES = 15
 """The most numbers of columns among which a filter's inner cross-validation selects."""
+WARM_UP = 2000
+"""Evaluations of an untimed search that compiles: two repeats, so that the cross-fitted parts are compiled too."""
 ABSENT = "–"
 
 
@@ -179,7 +181,7 @@ def measure(
                 replace(task, model=set_random_states(clone(model), task.seed), evaluations=evaluations)
                 for task in drawn
             ]
-            _select(replace(tasks[0], evaluations=30), "default")  # compiles before the timing starts
+            _select(replace(tasks[0], evaluations=min(evaluations, WARM_UP)), "default")  # compiles before the timing
             for selector in selectors:
                 row = _measure(problem, name, selector, tasks)
                 report(row)
