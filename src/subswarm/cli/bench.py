@@ -9,7 +9,7 @@ import typer
 
 from subswarm._checks import check_choice, check_int, check_jobs
 from subswarm._files import write_whole
-from subswarm.cli.common import check_output
+from subswarm.cli.common import check_output, write_text
 
 __all__ = ["app"]
 
@@ -169,6 +169,53 @@ def pareto(
         return
     page = out.read_text(encoding="utf-8") if out.exists() else ""
     write_whole(out, replace_tables(page, content).encode())
+
+
+@app.command()
+def answers(
+    problems: Annotated[
+        str,
+        typer.Option(
+            help="Problems separated by commas: KIND-ROWSxCOLUMNS (falling, correlated, xor, noise or rare), data "
+            "sets, files of --more, or the groups made, uci and more."
+        ),
+    ] = "made",
+    models: Annotated[str, typer.Option(help="Models, separated by commas.")] = "nb,knn",
+    selectors: Annotated[str, typer.Option(help="Selectors, separated by commas; all by default.")] = "",
+    folds: Annotated[int, typer.Option(min=2, help="Outer folds of a data set.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="Made-up tables of each kind, and 70/30 splits of madelon.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the tables, folds and searches.")] = 0,
+    evaluations: Annotated[int, typer.Option(min=1, help="Evaluations per search of this package.")] = 6000,
+    more: Annotated[
+        str | None, typer.Option(help="A folder of .npz files with X and y; the variable SUBSWARM_MORE by default.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The file of the tables; they are printed by default.")] = None,
+) -> None:
+    """Measure error on new rows, size, noise columns, stability and time of selectors."""
+    from subswarm.bench.answers import SELECTORS, Row, format_tables, measure, problem_names
+
+    def report(row: Row) -> None:
+        result = f"error {row.error:.4f}, {row.size:.1f} columns, {row.seconds:.2f} s"
+        if row.size != row.size:
+            result = "does not apply (boruta needs its package, rfecv importances, truth a made-up table)"
+        typer.echo(f"{row.problem}, {row.model}, {row.selector}: {result}", err=True)
+
+    check_output(out, option="--out")
+    rows = measure(
+        problem_names(problems, more),
+        models=models.split(","),
+        selectors=selectors.split(",") if selectors else list(SELECTORS),
+        folds=folds,
+        seeds=seeds,
+        seed=seed,
+        evaluations=evaluations,
+        more=more,
+        report=report,
+    )
+    if out is None:
+        typer.echo(format_tables(rows))
+        return
+    write_text(out, format_tables(rows))
     typer.echo(f"saved {out}")
 
 

@@ -43,9 +43,7 @@ def print_summary(selection: Selection, console: Console | None = None) -> None:
     else:
         advice = ". Add --held-out 5 for a nested cross-validation."
     nested = (
-        "; the nested scores are on rows that the searches did not use."
-        if selection.held_out is not None
-        else advice
+        "; the nested scores are on rows that the searches did not use." if selection.held_out is not None else advice
     )
     console.print(
         Text(

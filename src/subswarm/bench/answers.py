@@ -1,0 +1,409 @@
+"""Measures what selectors find: error on new rows, size, noise columns, stability and time."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import RFECV, SelectFromModel, SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from subswarm._checks import check_choice, suggest
+from subswarm._models import MODELS, make_model
+from subswarm._seeding import seed_of_repeat, set_random_states
+from subswarm._types import Estimator, FloatArray, IntArray, Mask
+from subswarm.datasets import is_present, load_dataset, names
+from subswarm.errors import DatasetError, SettingError
+from subswarm.objective.filters import ranking_scores
+from subswarm.selector import SwarmSelector
+from subswarm.study.analysis.stability import stability
+from subswarm.study.analysis.text_table import Grid, render
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+__all__ = ["MADE", "SELECTORS", "Row", "Task", "format_tables", "make_table", "measure", "problem_names", "tasks_of"]
+
+KINDS = ("falling", "correlated", "xor", "noise", "rare")
+MADE = (
+    "falling-200x50",
+    "falling-1000x50",
+    "falling-5000x50",
+    "falling-200x500",
+    "correlated-200x50",
+    "xor-500x20",
+    "noise-200x50",
+    "rare-1000x50",
+)
+"""The made-up tables of the group ``made``; other sizes work too: KIND-ROWSxCOLUMNS."""
+INFORMATIVE, COPIES, PAIRS = 8, 2, 2
+STRENGTHS = 1.6 * 0.8 ** np.arange(INFORMATIVE)
+"""Difference between the class means of each informative column, whose noise has variance 1."""
+TEST_ROWS = 10_000
+SPLIT_ONCE = ("madelon",)
+"""Tables that are split 70/30 with each seed, and not into outer folds."""
+INNER_FOLDS = 5
+MOST_SIZES = 15
+"""The most numbers of columns among which a filter's inner cross-validation selects."""
+WARM_UP = 2000
+"""Evaluations of an untimed search that compiles: two repeats, so that the cross-fitted parts are compiled too."""
+ABSENT = "–"
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Training rows to select columns on, test rows to score the selection, and the columns without information."""
+
+    X: FloatArray
+    y: IntArray
+    X_test: FloatArray
+    y_test: IntArray
+    noise: Mask | None = None
+    scoring: str = "accuracy"
+    model: Estimator = field(default_factory=GaussianNB)
+    seed: int = 0
+    evaluations: int = 6000
+
+    @property
+    def folds(self) -> StratifiedKFold:
+        return StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=self.seed)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One selector with one model on one problem: means over the tasks, or NaN where it does not apply."""
+
+    problem: str
+    model: str
+    selector: str
+    error: float = float("nan")
+    size: float = float("nan")
+    noise: float = float("nan")
+    stability: float = float("nan")
+    seconds: float = float("nan")
+
+
+def problem_names(wanted: str, more: str | None = None) -> list[str]:
+    """Return the problems for names and groups (``made``, ``uci``, ``more``) separated by commas."""
+    groups: dict[str, Callable[[], Sequence[str]]] = {
+        "made": lambda: MADE,
+        "uci": lambda: [name for name in names() if is_present(name)],
+        "more": lambda: [path.stem for path in _files(more, required=True) if _has_classes(path)],
+    }
+    found: list[str] = []
+    for name in wanted.split(","):
+        known = [*groups, *MADE, *names(), *(path.stem for path in _files(more))]
+        if name not in known and not _size_of(name):
+            raise SettingError(
+                f"there is no problem {name!r}.{suggest(name, known)} Give made, uci, more, a data set, the name of a "
+                f"file in the folder --more, or KIND-ROWSxCOLUMNS with a kind of {', '.join(KINDS)}."
+            )
+        found += groups[name]() if name in groups else [name]
+    return list(dict.fromkeys(found))
+
+
+def tasks_of(problem: str, *, folds: int, seeds: int, seed: int, more: str | None = None) -> Iterator[Task]:
+    """Draw the tasks of a problem: ``seeds`` made-up tables or 70/30 splits, or ``folds`` outer folds of a table."""
+    if size := _size_of(problem):
+        for number in range(seeds):
+            yield replace(make_table(*size, seed=seed, number=number), seed=seed_of_repeat(seed, number))
+        return
+    X, y = _load(problem, more)
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    if problem in SPLIT_ONCE:
+        splitter = StratifiedShuffleSplit(seeds, test_size=0.3, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # classes with fewer rows than folds are part of the problem
+        splits = list(splitter.split(X, y))
+    for number, (train, test) in enumerate(splits):
+        yield Task(X[train], y[train], X[test], y[test], seed=seed_of_repeat(seed, number))
+
+
+def make_table(kind: str, rows: int, columns: int, *, seed: int, number: int = 0) -> Task:
+    """Draw a table whose informative columns are known; their places depend on the seed and not on the number.
+
+    - falling: two classes whose means differ by 1.6, 1.28, 1.02, ... (8 columns, each 0.8 times the one before).
+    - correlated: the same, and two copies of each of these columns with a correlation of 0.9 within the classes.
+    - xor: the class is whether the sum of the products of two pairs of columns is positive.
+    - noise: no column is informative.
+    - rare: falling, with one row in 21 of the rarer class; scored by the area under the ROC curve.
+    """
+    drawn = {"correlated": INFORMATIVE * (1 + COPIES), "xor": 2 * PAIRS, "noise": 0}.get(kind, INFORMATIVE)
+    if columns < max(drawn, 1) or rows < 20:
+        raise SettingError(f"a made-up table {kind!r} needs at least 20 rows and {max(drawn, 1)} columns.")
+    places = np.random.default_rng(seed).permutation(columns)
+    rng = np.random.default_rng([seed, number])
+    X, y = _draw(kind, rows, columns, rng)
+    X_test, y_test = _draw(kind, TEST_ROWS, columns, rng)
+    noise = (np.arange(columns) >= drawn)[places]
+    scoring = "roc_auc" if kind == "rare" else "accuracy"
+    return Task(X[:, places], y, X_test[:, places], y_test, noise, scoring)
+
+
+def measure(
+    problems: Sequence[str],
+    *,
+    models: Sequence[str],
+    selectors: Sequence[str],
+    folds: int = 5,
+    seeds: int = 3,
+    seed: int = 0,
+    evaluations: int = 6000,
+    more: str | None = None,
+    report: Callable[[Row], object] = lambda row: None,
+) -> list[Row]:
+    """Return a row for each problem, model and selector; ``report`` is called with each row when it is done."""
+    for selector in selectors:
+        check_choice("selectors", selector, SELECTORS)
+    made = {model: make_model(model) for model in models}
+    rows = []
+    for problem in problems:
+        drawn = list(tasks_of(problem, folds=folds, seeds=seeds, seed=seed, more=more))
+        for name, model in made.items():
+            tasks = [
+                replace(task, model=set_random_states(clone(model), task.seed), evaluations=evaluations)
+                for task in drawn
+            ]
+            _select(replace(tasks[0], evaluations=min(evaluations, WARM_UP)), "default")  # compiles before the timing
+            for selector in selectors:
+                row = _measure(problem, name, selector, tasks)
+                report(row)
+                rows.append(row)
+    return rows
+
+
+def format_tables(rows: Sequence[Row]) -> str:
+    """Return the rows as Markdown, one table for each model."""
+    headers = ("problem", "selector", "error on new rows", "size", "noise columns", "stability", "seconds")
+    grids = []
+    for model in dict.fromkeys(row.model for row in rows):
+        cells = tuple(
+            (
+                row.problem,
+                row.selector,
+                _number(row.error, 4),
+                _number(row.size, 1),
+                _number(row.noise, 1),
+                _number(row.stability, 2),
+                _number(row.seconds, 2),
+            )
+            for row in rows
+            if row.model == model
+        )
+        grids.append(Grid(MODELS[model][0], headers, cells))
+    return render(grids, "markdown")
+
+
+def _measure(problem: str, model: str, selector: str, tasks: Sequence[Task]) -> Row:
+    masks, errors, seconds = [], [], []
+    for task in tasks:
+        begin = time.perf_counter()
+        mask = _select(task, selector)
+        seconds.append(time.perf_counter() - begin)
+        if mask is None:
+            return Row(problem, model, selector)
+        masks.append(mask)
+        errors.append(_error(task, mask))
+    noise = [
+        float((mask & task.noise).sum()) for mask, task in zip(masks, tasks, strict=True) if task.noise is not None
+    ]
+    return Row(
+        problem,
+        model,
+        selector,
+        error=float(np.mean(errors)),
+        size=float(np.mean([mask.sum() for mask in masks])),
+        noise=float(np.mean(noise)) if noise else float("nan"),
+        stability=stability(masks).value if len(masks) > 1 else float("nan"),
+        seconds=float(np.mean(seconds)),
+    )
+
+
+def _select(task: Task, selector: str) -> Mask | None:
+    """Return the selected columns, or None where the selector does not apply."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no convergence, a fit without columns, classes with fewer rows than folds
+        mask = SELECTORS[selector](task)
+    return None if mask is None else np.asarray(mask, dtype=bool)
+
+
+def _error(task: Task, mask: Mask) -> float:
+    """Return one minus the score on the test rows of the model fitted on the training rows."""
+    model = clone(task.model) if mask.any() else DummyClassifier()
+    columns = mask if mask.any() else np.arange(len(mask)) == 0  # what predicts without columns ignores them
+    model.fit(task.X[:, columns], task.y)
+    return 1.0 - float(get_scorer(task.scoring)(model, task.X_test[:, columns], task.y_test))
+
+
+def _swarm(task: Task, **settings: object) -> Mask:
+    selector = SwarmSelector(
+        task.model,
+        scoring=task.scoring,
+        max_evaluations=task.evaluations,
+        random_state=task.seed,
+        verbose=0,
+    )
+    return np.asarray(selector.set_params(**settings).fit(task.X, task.y).support_)
+
+
+def _all(task: Task) -> Mask:
+    return np.ones(task.X.shape[1], dtype=bool)
+
+
+def _truth(task: Task) -> Mask | None:
+    return None if task.noise is None or task.noise.all() else ~task.noise
+
+
+def _sizes(columns: int) -> list[int]:
+    """Return at most 15 numbers of columns: evenly spaced on a logarithmic scale from 1 to all."""
+    return sorted({int(size) for size in np.geomspace(1, columns, MOST_SIZES).round()})
+
+
+def _search_grid(task: Task, select: object, grid: dict[str, object]) -> Mask | None:
+    """Return the columns of a scikit-learn selector whose setting is chosen by inner cross-validation."""
+    pipeline = Pipeline([("select", select), ("model", task.model)])
+    search = GridSearchCV(pipeline, grid, scoring=task.scoring, cv=task.folds).fit(task.X, task.y)
+    return np.asarray(search.best_estimator_["select"].get_support())
+
+
+def _select_k_best(task: Task) -> Mask | None:
+    return _search_grid(task, SelectKBest(), {"select__k": _sizes(task.X.shape[1])})
+
+
+def _select_ranked(task: Task, ranking: str) -> Mask:
+    """Return the best columns of a ranking; their number is chosen with rankings of the inner training rows."""
+    sizes, score = _sizes(task.X.shape[1]), get_scorer(task.scoring)
+    scores = np.zeros(len(sizes))
+    for train, test in task.folds.split(task.X, task.y):
+        order = _order(ranking, task.X[train], task.y[train])
+        for place, size in enumerate(sizes):
+            model = clone(task.model).fit(task.X[train][:, order[:size]], task.y[train])
+            scores[place] += score(model, task.X[test][:, order[:size]], task.y[test])
+    mask = np.zeros(task.X.shape[1], dtype=bool)
+    mask[_order(ranking, task.X, task.y)[: sizes[int(scores.argmax())]]] = True
+    return mask
+
+
+def _order(ranking: str, X: FloatArray, y: IntArray) -> IntArray:
+    return np.argsort(-ranking_scores(ranking, X, y), kind="stable")
+
+
+def _l1(task: Task) -> Mask | None:
+    """Return the columns with a coefficient in L1 logistic regression, with its strength from an inner search."""
+    logistic = LogisticRegression(l1_ratio=1.0, solver="saga", tol=1e-3, max_iter=500)
+    if len(np.unique(task.y)) == 2:
+        logistic.set_params(solver="liblinear", random_state=task.seed)
+    if logistic.get_params().get("penalty") == "l2":  # before scikit-learn 1.8
+        logistic.set_params(penalty="l1", l1_ratio=None)
+    select = SelectFromModel(
+        make_pipeline(StandardScaler(), logistic), importance_getter="named_steps.logisticregression.coef_"
+    )
+    return _search_grid(task, select, {"select__estimator__logisticregression__C": np.geomspace(0.01, 10, 10)})
+
+
+def _rfecv(task: Task) -> Mask | None:
+    """Return the columns of recursive elimination, by 5 % a step above 200 columns; None without importances."""
+    if _importances(clone(task.model).fit(task.X, task.y)) is None:
+        return None
+    step = 1 if task.X.shape[1] <= 200 else 0.05
+    search = RFECV(task.model, step=step, cv=task.folds, scoring=task.scoring, importance_getter=_importances)
+    return np.asarray(search.fit(task.X, task.y).support_)
+
+
+def _importances(model: object) -> FloatArray | None:
+    last = model[-1] if isinstance(model, Pipeline) else model
+    return getattr(last, "coef_", getattr(last, "feature_importances_", None))
+
+
+def _boruta(task: Task) -> Mask | None:
+    if find_spec("boruta") is None:
+        return None
+    from boruta import BorutaPy
+
+    forest = RandomForestClassifier(max_depth=5, random_state=task.seed)
+    return np.asarray(BorutaPy(forest, n_estimators="auto", random_state=task.seed).fit(task.X, task.y).support_)
+
+
+SELECTORS: dict[str, Callable[[Task], Mask | None]] = {
+    "default": _swarm,
+    "best": partial(_swarm, choose="best"),
+    "repeats=6": partial(_swarm, repeats=6, choose="best"),
+    "all": _all,
+    "truth": _truth,
+    "select-k-best": _select_k_best,
+    "rfecv": _rfecv,
+    "mrmr": partial(_select_ranked, ranking="mrmr"),
+    "l1": _l1,
+    "sffs": partial(_swarm, algorithm="sffs"),
+    "2d-upso": partial(_swarm, algorithm="2d-upso"),
+    "bpso": partial(_swarm, algorithm="bpso"),
+    "boruta": _boruta,
+}
+"""The selectors by name."""
+
+
+def _draw(kind: str, rows: int, columns: int, rng: Generator) -> tuple[FloatArray, IntArray]:
+    """Draw rows whose informative columns come first."""
+    X = rng.standard_normal((rows, columns))
+    if kind == "xor":
+        return X, (np.sum(X[:, : 2 * PAIRS : 2] * X[:, 1 : 2 * PAIRS : 2], axis=1) > 0).astype(np.intp)
+    y = rng.permutation(np.arange(rows) % (21 if kind == "rare" else 2) == 0).astype(np.intp)
+    if kind == "correlated":
+        for first in range(INFORMATIVE, INFORMATIVE * (1 + COPIES), INFORMATIVE):
+            X[:, first : first + INFORMATIVE] *= np.sqrt(1 - 0.9**2)
+            X[:, first : first + INFORMATIVE] += 0.9 * X[:, :INFORMATIVE]
+        X[:, : INFORMATIVE * (1 + COPIES)] += y[:, None] * np.tile(STRENGTHS, 1 + COPIES)
+    elif kind != "noise":
+        X[:, :INFORMATIVE] += y[:, None] * STRENGTHS
+    return X, y
+
+
+def _size_of(problem: str) -> tuple[str, int, int] | None:
+    """Return kind, rows and columns of a made-up table, or None for another name."""
+    found = re.fullmatch(rf"({'|'.join(KINDS)})-(\d+)x(\d+)", problem)
+    return (found[1], int(found[2]), int(found[3])) if found else None
+
+
+def _files(more: str | None, *, required: bool = False) -> list[Path]:
+    folder = more or os.environ.get("SUBSWARM_MORE", "")
+    files = sorted(Path(folder).glob("*.npz")) if folder else []
+    if required and not files:
+        raise DatasetError(f"there are no .npz files in {folder!r}; set --more or SUBSWARM_MORE to their folder.")
+    return files
+
+
+def _has_classes(path: Path) -> bool:
+    with np.load(path) as content:
+        return content["y"].dtype.kind in "iu"
+
+
+def _load(problem: str, more: str | None) -> tuple[FloatArray, IntArray]:
+    if problem in names():
+        dataset = load_dataset(problem)
+        return dataset.X, dataset.y
+    path = next(path for path in _files(more, required=True) if path.stem == problem)
+    if not _has_classes(path):
+        raise SettingError(f"{path.name} has a continuous target, and this benchmark needs classes.")
+    with np.load(path) as content:
+        return content["X"].astype(np.float64), content["y"].astype(np.intp)
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if np.isfinite(value) else ABSENT
