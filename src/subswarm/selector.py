@@ -704,6 +704,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                 score=self.best_score_,
                 baseline=self.baseline_score_,
                 nested=None if nested is None else (nested.score, nested.baseline_score),
+                left_out=self.honest_score_,
             ),
             *find_in_table(data.X, data.y, self.support_, classification=is_of_classes),
         )

@@ -110,15 +110,18 @@ def find_in_scores(
     score: float,
     baseline: float,
     nested: tuple[float, float] | None = None,
+    left_out: float | None = None,
 ) -> list[Finding]:
     """Return the findings about the scores: no better than the most common answer, or than all features.
 
     ``score`` and ``baseline`` are those of the selection and of all features, ``nested`` the same on new rows.
+    ``left_out`` is the score on rows that were left out of the search.
     """
     found: list[Finding] = []
     if y.ndim != 1:
         return found
-    found += _about_majority(y, classification, scoring, score if nested is None else nested[0])
+    estimate = score if left_out is None else left_out
+    found += _about_majority(y, classification, scoring, estimate if nested is None else nested[0])
     found += _about_task(y, classification)
     if support.all():
         found.append(

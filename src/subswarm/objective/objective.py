@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import get_tags
 
 from subswarm._checks import as_masks, check_bool, check_int, check_jobs, shown
@@ -121,6 +122,23 @@ class Objective:
         if self._left_out is None or self._refold is None:
             return self
         return self._refold(1, 0)
+
+    def left_out_losses_of_constant(self) -> FloatArray | None:
+        """Return the loss on each block of left-out rows of a model that always gives the same answer.
+
+        It predicts the shares of the classes, or the mean. None if there are no blocks, or the scorer cannot score it.
+        """
+        if self._left_out is None:
+            return None
+        data = self._left_out.data
+        constant = DummyClassifier(strategy="prior") if is_classifier(self._estimator) else DummyRegressor()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                scores = fold_scores(constant, replace(data, params={}), np.ones(self.n_features, dtype=bool))
+        except Exception:  # a scorer that needs a decision function, say
+            return None
+        return np.asarray(data.scoring.loss(scores)) if np.isfinite(scores).all() else None
 
     def on_new_folds(self, repeats: int) -> Objective | None:
         """Return an objective with repeats of other folds of all rows; None if the folds were not drawn from a seed."""
