@@ -184,7 +184,7 @@ def test_the_answer_is_the_largest_agreed_subset_that_is_not_much_worse() -> Non
     state = replace(
         settings.begin(4, np.random.default_rng(0)), agreed=agreed, agreed_fitness=np.array([0.5, 0.2, 0.22, 0.3])
     )
-    masks, fitness = settings.finalists(state)
+    masks, fitness, *_ = settings.finalists(state)
     assert masks[0].sum() == 3
     assert fitness[0] == 0.22
     assert sorted(fitness) == [0.2, 0.22, 0.3, 0.5]

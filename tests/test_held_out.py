@@ -130,7 +130,7 @@ def test_with_repeats_the_reported_score_is_what_cross_val_score_gives_on_repeat
     X, y = WINE
     folds = RepeatedStratifiedKFold(n_splits=4, n_repeats=3, random_state=3)
     for model in (GaussianNB(), make_pipeline(StandardScaler(), KNeighborsClassifier())):
-        fitted = selector(model, cv=4, repeats=3).fit(X, y)
+        fitted = selector(model, cv=4, repeats=3, choose="best").fit(X, y)
         assert fitted.result_.evaluations == 90
         assert fitted.result_.n_partitions == 3
         scores = cross_val_score(model, X[:, fitted.support_], y, cv=folds)
@@ -138,7 +138,7 @@ def test_with_repeats_the_reported_score_is_what_cross_val_score_gives_on_repeat
         assert np.array_equal(fitted.fold_scores_, cross_val_score(model, X[:, fitted.support_], y, cv=fitted.folds_))
         assert fitted.best_score_ == scores.mean()
         assert fitted.baseline_score_ == cross_val_score(model, X, y, cv=folds).mean()
-        again = selector(model, cv=folds).fit(X, y)
+        again = selector(model, cv=folds, choose="best").fit(X, y)
         assert again.support_.tolist() == fitted.support_.tolist()
 
 

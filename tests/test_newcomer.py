@@ -323,16 +323,12 @@ def test_the_reduced_table_and_the_pipeline_are_written(call, tmp_path, ending):
     assert status == 0, said
     found = json.loads((tmp_path / "x.json").read_text())
     sources = {name.split("=")[0].split(".")[0] for name in found["selected"]}
-    small = (
-        pd.read_csv(tmp_path / out, float_precision="round_trip")
-        if ending == "csv"
-        else pyarrow.parquet.read_table(tmp_path / out).to_pandas()
-    )
+    small = pd.read_csv(tmp_path / out) if ending == "csv" else pyarrow.parquet.read_table(tmp_path / out).to_pandas()
     assert set(small.columns) == sources | {"person", "ill"}
     assert small["person"].tolist() == frame["person"].tolist()
-    assert small["a"].tolist() == frame["a"].tolist()
+    assert small["a"].tolist() == pytest.approx(frame["a"].tolist(), rel=1e-14)
     pipeline = joblib.load(tmp_path / "m.joblib")
-    predicted = pipeline.predict(pd.read_csv(tmp_path / "panel.csv", float_precision="round_trip"))
+    predicted = pipeline.predict(pd.read_csv(tmp_path / "panel.csv"))
     assert set(predicted) <= {"ill", "well"}
     assert np.mean(predicted == frame["ill"]) > 0.5
     from subswarm.datasets import load_table

@@ -172,7 +172,7 @@ def test_the_answers_are_the_best_known_on_all_partitions_with_the_objectives_ow
     course = Search(Race(inner, elite=8), 13, rng=0, n_partitions=3)
     while course.evaluations < 500 and not course.finished:
         course.tell(objective(course.ask(), course.partitions))
-    masks, fitness = course.algorithm.finalists(course.state)
+    masks, fitness, *_ = course.algorithm.finalists(course.state)
     assert len(masks) == len(np.unique(masks, axis=0)) == 8
     assert np.allclose(fitness, objective(masks), rtol=0, atol=1e-15)
     assert np.array_equal(np.lexsort((masks.sum(axis=1), fitness)), np.arange(8))
@@ -272,7 +272,8 @@ def selector(**changes):
 
 @pytest.mark.parametrize("algorithm", ["2d-elite", "2d-upso", "anova-f", "sffs", Race(TwoDUPSO(), elite=12)])
 def test_the_selector_races_within_its_limits(algorithm):
-    fitted = selector(algorithm=algorithm, max_features=6, fixed_features=[2], feature_groups=[[0, 5]]).fit(*WINE)
+    limits = {"max_features": 6, "fixed_features": [2], "feature_groups": [[0, 5]]}
+    fitted = selector(algorithm=algorithm, choose="best", **limits).fit(*WINE)
     assert fitted.support_[2]
     assert fitted.support_[0] == fitted.support_[5]
     assert fitted.n_features_ <= 6

@@ -62,7 +62,7 @@ def test_the_reported_score_is_what_cross_val_score_gives_for_the_selected_colum
 
 
 def test_fitted_attributes():
-    fitted = selector().fit(*WINE)
+    fitted = selector(choose="best").fit(*WINE)
     assert fitted.support_.shape == (13,)
     assert fitted.n_features_ == fitted.support_.sum() == fitted.transform(WINE[0]).shape[1]
     assert fitted.result_.evaluations == 120
@@ -187,7 +187,7 @@ def test_a_search_starts_from_initial_subsets():
         ({"min_features": 3, "max_features": 2}, "more than max_features"),
         ({"algorithm": "2d-upsi"}, "did you mean"),
         ({"algorithm": TwoDUPSO}, "algorithm must be"),
-        ({"choose": "smallest"}, "choose"),
+        ({"choose": "tiniest"}, "choose"),
         ({"random_state": -1}, "random_state"),
         ({"random_state": "zero"}, "random_state"),
         ({"max_evaluations": -1}, "evaluations"),

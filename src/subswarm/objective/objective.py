@@ -492,7 +492,7 @@ def _allows_left_out_rows(scoring: Scoring, y: AnyArray, repeats: int, classifie
 
 def _scoring_with_note(estimator: Estimator, scoring: Scorings, y: AnyArray) -> Scorings:
     found = scoring_for_target(estimator, scoring, y)
-    if found is not scoring:
+    if found is not scoring and found != scoring:
         warnings.warn(
             f"scoring={scoring!r} of {len(np.unique(y))} classes is computed for each class against the rest "
             f"({found!r}).",

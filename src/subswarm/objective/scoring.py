@@ -99,7 +99,8 @@ def scoring_for_target(estimator: Estimator, scoring: Scorings, y: AnyArray) -> 
     if isinstance(scoring, Mapping):
         return {name: _for_target(estimator, each, y) for name, each in scoring.items()}
     if isinstance(scoring, list | tuple):
-        return [_for_target(estimator, each, y) for each in scoring]
+        found = [_for_target(estimator, each, y) for each in scoring]
+        return scoring if found == list(scoring) else found
     return None if scoring is None else _for_target(estimator, scoring, y)
 
 

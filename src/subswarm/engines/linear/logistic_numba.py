@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from subswarm._njit import njit
 from subswarm._types import FloatArray
 from subswarm.engines.data import Int64Array
 from subswarm.engines.linear.logistic_tables import CLOSE, CONVERGED, STEPS, LogisticRows

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from subswarm._njit import njit
 from subswarm._types import FloatArray, IntArray
 from subswarm.engines.data import Codes
 
