@@ -147,7 +147,7 @@ def interrupted_scorer():
 
 
 def test_ctrl_c_in_a_nested_fold_keeps_the_finished_search(interrupted_scorer):
-    settings = {"cv": 2, "repeats": 1, "max_evaluations": 30, "random_state": 0, "verbose": 0}
+    settings = {"cv": 2, "repeats": 1, "choose": "best", "max_evaluations": 30, "random_state": 0, "verbose": 0}
     whole = SwarmSelector(GaussianNB(), scoring=interrupted_scorer(0), **settings).fit(*WINE)
     calls = 2 * (whole.result_.computed + 2)  # the search, and the scores of selected and of all columns
     ours = SwarmSelector(GaussianNB(), held_out=2, scoring=interrupted_scorer(calls + 5), **settings)
@@ -158,6 +158,15 @@ def test_ctrl_c_in_a_nested_fold_keeps_the_finished_search(interrupted_scorer):
     assert ours.support_.tolist() == whole.support_.tolist()
     with pytest.raises(KeyboardInterrupt):
         nested.held_out(SwarmSelector(GaussianNB(), scoring=interrupted_scorer(40), **settings), *WINE, folds=2)
+
+
+def test_ctrl_c_while_the_candidates_are_compared_selects_the_best(interrupted_scorer):
+    settings = {"cv": 2, "repeats": 1, "max_evaluations": 30, "random_state": 0}
+    best = SwarmSelector(GaussianNB(), scoring=interrupted_scorer(0), choose="best", **settings).fit(*WINE)
+    calls = 2 * best.result_.computed
+    ours = SwarmSelector(GaussianNB(), scoring=interrupted_scorer(calls + 3), **settings).fit(*WINE)
+    assert ours.support_.tolist() == best.support_.tolist()
+    assert ours.best_score_ == best.best_score_
 
 
 def test_the_command_line_prints_and_writes_after_ctrl_c(monkeypatch, capsys, tmp_path):

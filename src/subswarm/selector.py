@@ -591,7 +591,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             return known_subset(result, self.front_.within(self.max_cost))
         if self.choose == "knee":
             return known_subset(result, self.front_.knee())
-        return choose_subset(result, objective, self.choose)
+        try:
+            return choose_subset(result, objective, self.choose)
+        except KeyboardInterrupt:  # the search is complete; only the comparison of its candidates is not
+            return known_subset(result, result.best)
 
     def _search(
         self,
