@@ -40,6 +40,7 @@ from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Predictor, Scorings, Splits, Subset
 from subswarm.algorithms import Race, as_algorithm
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm
+from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.engines.base import DEVICES, ENGINES
 from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataTypeError, SettingError, SubswarmWarning
@@ -211,7 +212,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     folds_ : list of (train rows, test rows)
         The folds, repeat by repeat; one repeat of all rows if the search was cross-fitted.
     front_ : FrontTable
-        The subsets that no other one beats in both cost (or number of columns) and loss, with standard errors.
+        The subsets that no other one beats in both cost (or number of columns) and loss, with standard errors. With
+        ``held_out`` and a multi-objective algorithm, ``choose="knee"`` or ``choose="budget"``, it also has the loss of
+        each of them on rows that the searches did not use.
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
     findings_ : tuple of Finding
@@ -407,6 +410,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if outer is not None and result.stop_reason != "interrupted":
             try:
                 self.held_out_ = self._measure_held_out(outer, X, y, groups, fit_params, seed)
+                if self.held_out_.fronts:
+                    nested_scores = self.held_out_.front_scores(self.front_.cost)
+                    self.front_ = self.front_.with_nested_losses(objective.scoring.loss(nested_scores))
             except KeyboardInterrupt:
                 warnings.warn(
                     "nested cross-validation was interrupted; the search itself is complete, without a nested score.",
@@ -664,7 +670,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if self.verbose:
             print(describe_cost(len(outer), self.n_jobs, self._facts.search_seconds), file=sys.stderr, flush=True)
         same = clone(self).set_params(estimator=self.estimator_, random_state=seed)
-        return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params)
+        front = self.choose in ("knee", "budget") or isinstance(self._algorithm(), MultiObjective)
+        return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params, front=front)
 
     def _score(self, objective: Objective, chosen: Subset) -> None:
         self.support_: Mask = chosen.mask
