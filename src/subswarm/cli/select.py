@@ -39,7 +39,11 @@ def select(
         str | None, typer.Option(help="The column to predict. Required for files; the others have a default.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="knn, knn-raw, nb, linear, logistic, ridge, ols, lda, qda, svm, tree or forest.")
+        str,
+        typer.Option(
+            help="knn, knn-raw, nb, linear, logistic, ridge, ridge-classifier, ols, lda, qda, nearest-centroid, svm, "
+            "tree or forest."
+        ),
     ] = "knn",
     task: Annotated[str, typer.Option(help="classification, regression, or auto to decide from the target.")] = "auto",
     algorithm: Annotated[str, typer.Option(help="A search algorithm from 'subswarm algorithms'.")] = "2d-elite",
