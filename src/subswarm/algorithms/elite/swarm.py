@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol, Self, cast
 import numpy as np
 from numpy.random import Generator
 
-from subswarm._checks import as_tuple, check_choice, check_int, check_real
+from subswarm._checks import as_tuple, check_choice, check_int, check_real, shown
 from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
 from subswarm.algorithms.base import Algorithm, Finalists, Problem
 from subswarm.algorithms.compiled import kernel_or
@@ -136,6 +136,10 @@ class TwoDElite(Algorithm[EliteSwarm]):
         for guide in as_tuple("guides", self.guides, of="names of rankings"):
             check_choice("each of guides", guide, ("anova-f", "mrmr", "mutual-information", "relieff"))
         object.__setattr__(self, "guides", tuple(self.guides))
+        if not isinstance(self.cross_fit, CrossFit | None):
+            raise SettingError(
+                f"cross_fit is filled in by the search, so it must be None; got {shown(self.cross_fit)}."
+            )
 
     def bind(self, problem: Problem) -> Self:
         """Return the algorithm with one island for each repeat; on a cross-fitted objective, with its guides."""
