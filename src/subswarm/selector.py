@@ -34,6 +34,7 @@ from subswarm._search.budget import Budget
 from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
 from subswarm._search.choice import RULES, choose_subset, known_subset
 from subswarm._search.fronts import CostFront, FrontTable, column_prices, feature_prices, make_front
+from subswarm._search.honest import HonestScore, corrected_score
 from subswarm._search.loop import search
 from subswarm._search.result import History, SearchResult
 from subswarm._seeding import seed_from, set_random_states
@@ -199,8 +200,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         Score of the selected columns in each fold, exactly as ``cross_val_score`` gives it on ``folds_``. The search
         optimised it or similar scores, so it is optimistic.
     honest_score_ : float or None
-        Estimate of the score on new rows: the mean score on the left-out rows of models whose search did not use these
-        rows, for a subset of the selected kind and size. None if the search was not cross-fitted.
+        Corrected score: an estimate of the score on new rows, never above ``best_score_``. If the search was
+        cross-fitted, it is the mean score on the left-out rows of models whose search did not use these rows, for a
+        subset of the selected kind and size. Otherwise ``best_score_`` is corrected for what a search gains by chance.
+        None only for scorers of your own with a single fold.
+    honest_interval_ : (float, float) or None
+        95 % interval of the score on new rows, for the sampling of the rows and the uncertainty of the correction.
     baseline_score_ : float
         Mean score of all columns on the same folds; NaN if the estimator fails on them.
     scores_ : dict of str to float
@@ -398,10 +403,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             seen=seen,
         )
         chosen, left_out = self._chosen(result, objective)
-        self.honest_score_ = None if left_out is None else float(objective.scoring.score(float(left_out.mean())))
         reported = objective.on_all_rows()
         self.folds_ = reported.folds
         self._score(reported, chosen)
+        self._correct(reported, left_out)
         self._score_by_all(reported)
         self.cv_results_ = _front_scores(result, objective)
         weights = self._fit_metadata(params, fit_params)
@@ -682,6 +687,14 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             self.baseline_score_ = float(objective.fold_scores(np.ones(objective.n_features, dtype=bool)).mean())
         except (Exception, KeyboardInterrupt):  # all columns may fail or take too long; the selection is still valid
             self.baseline_score_ = float("nan")
+
+    def _correct(self, objective: Objective, left_out: FloatArray | None) -> None:
+        """Set the score on new rows that the search leads to expect."""
+        losses = objective.scoring.loss(self.fold_scores_)
+        self._honest: HonestScore | None = corrected_score(objective, losses, self.support_, left_out)
+        found = self._honest
+        self.honest_score_: float | None = None if found is None else min(found.score, self.best_score_)
+        self.honest_interval_: tuple[float, float] | None = None if found is None else (found.low, found.high)
 
     def _score_by_all(self, objective: Objective) -> None:
         """Set the scores by all scorers; those by the first one are known."""
