@@ -71,6 +71,10 @@ FEWEST_CROSS_FITTED = 4
 """With fewer repeats, each would leave out too many rows, so that they all have all rows."""
 
 
+MOST_ROWS = 5000
+"""With ``max_rows="auto"``, the rows on which an island compares subsets. docs/results/answers.md has measurements."""
+
+
 @dataclass(frozen=True)
 class FitFacts:
     """What a report needs to know of the data passed to ``fit``.
@@ -125,6 +129,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         1000 of ``max_evaluations``, at most 6. From 4 repeats on, each leaves out a block of rows, on which the number
         of features is chosen (cross-fitting). Other algorithms, and searches with ``patience``, groups or a splitter,
         get 1 repeat.
+    max_rows : int, "auto" or None, default="auto"
+        On how many rows each island of a cross-fitted search compares subsets, if the table has more. Each island draws
+        other rows, with the classes in proportion. The subsets to select from are then scored on all rows, and so is
+        ``best_score_``. "auto" is 5000, None means all rows. Searches that are not cross-fitted always use all rows.
     race : bool, default=False
         Whether to score a subset on all repeats only if it does well on the first one (see
         `subswarm.algorithms.Race`). Most subsets then cost one evaluation.
@@ -268,6 +276,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         *,
         cv: Splits | None = None,
         repeats: int | str = "auto",
+        max_rows: int | str | None = "auto",
         race: bool = False,
         scoring: Scorings = None,
         max_evaluations: int | None = 6000,
@@ -296,6 +305,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.algorithm = algorithm
         self.cv = cv
         self.repeats = repeats
+        self.max_rows = max_rows
         self.race = race
         self.scoring = scoring
         self.max_evaluations = max_evaluations
@@ -351,6 +361,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             cv=self.cv,
             repeats=repeats,
             cross_fit=isinstance(self.repeats, str) and repeats >= FEWEST_CROSS_FITTED,
+            max_rows=MOST_ROWS if isinstance(self.max_rows, str) else self.max_rows,
             scoring=self.scoring,
             groups=groups,
             n_jobs=self.n_jobs,
@@ -526,6 +537,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         check_estimator(self.estimator)
         as_algorithm(self.algorithm)
         check_bool("race", self.race)
+        if isinstance(self.max_rows, str):
+            check_choice("max_rows", self.max_rows, ("auto",))
         check_bool("record", self.record)
         check_choice("choose", self.choose, CHOICES)
         check_real("max_cost", self.max_cost, low=0, optional=True)

@@ -77,6 +77,15 @@ def select(
             show_default=False,
         ),
     ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=100,
+            help="Rows on which each island of a cross-fitted search compares subsets; those to select from are scored "
+            "on all rows. Default: 5000.",
+            show_default=False,
+        ),
+    ] = None,
     race: Annotated[
         bool, typer.Option("--race", help="Score only the best subsets on all repeats, the others on one.")
     ] = False,
@@ -224,6 +233,7 @@ def select(
         get_algorithm(algorithm, **_parse_settings(setting or [])),
         cv=_splits(data, estimator, cv, seed),
         repeats="auto" if repeats is None else repeats,
+        max_rows="auto" if max_rows is None else max_rows,
         race=race,
         scoring=scoring.split(",") if scoring and "," in scoring else scoring,
         max_evaluations=evaluations,
