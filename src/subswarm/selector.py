@@ -41,6 +41,7 @@ from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Predictor, Scorings, Splits, Subset
 from subswarm.algorithms import Race, as_algorithm
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm
+from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.engines.base import DEVICES, ENGINES
 from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataTypeError, SettingError, SubswarmWarning
@@ -68,6 +69,10 @@ MOST_REPEATS = 6
 
 FEWEST_CROSS_FITTED = 4
 """With fewer repeats, each would leave out too many rows, so that they all have all rows."""
+
+
+MOST_ROWS = 5000
+"""With ``max_rows="auto"``, the rows on which an island compares subsets. docs/results/answers.md has measurements."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         1000 of ``max_evaluations``, at most 6. From 4 repeats on, each leaves out a block of rows, on which the number
         of features is chosen (cross-fitting). Other algorithms, and searches with ``patience``, groups or a splitter,
         get 1 repeat.
+    max_rows : int, "auto" or None, default="auto"
+        On how many rows each island of a cross-fitted search compares subsets, if the table has more. Each island draws
+        other rows, with the classes in proportion. The subsets to select from are then scored on all rows, and so is
+        ``best_score_``. "auto" is 5000, None means all rows. Searches that are not cross-fitted always use all rows.
     race : bool, default=False
         Whether to score a subset on all repeats only if it does well on the first one (see
         `subswarm.algorithms.Race`). Most subsets then cost one evaluation.
@@ -216,7 +225,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     folds_ : list of (train rows, test rows)
         The folds, repeat by repeat; one repeat of all rows if the search was cross-fitted.
     front_ : FrontTable
-        The subsets that no other one beats in both cost (or number of columns) and loss, with standard errors.
+        The subsets that no other one beats in both cost (or number of columns) and loss, with standard errors. With
+        ``held_out`` and a multi-objective algorithm, ``choose="knee"`` or ``choose="budget"``, it also has the loss of
+        each of them on rows that the searches did not use.
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
     findings_ : tuple of Finding
@@ -252,8 +263,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     >>> from subswarm import SwarmSelector
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> selector = SwarmSelector(GaussianNB(), max_evaluations=300, random_state=0).fit(X, y)
-    >>> bool(selector.best_score_ >= selector.baseline_score_)
-    True
+    >>> selector.n_features_ < selector.n_features_in_, round(selector.best_score_, 2)
+    (True, 0.97)
     >>> selector.transform(X).shape[1] == selector.n_features_
     True
     """
@@ -265,6 +276,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         *,
         cv: Splits | None = None,
         repeats: int | str = "auto",
+        max_rows: int | str | None = "auto",
         race: bool = False,
         scoring: Scorings = None,
         max_evaluations: int | None = 6000,
@@ -293,6 +305,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.algorithm = algorithm
         self.cv = cv
         self.repeats = repeats
+        self.max_rows = max_rows
         self.race = race
         self.scoring = scoring
         self.max_evaluations = max_evaluations
@@ -348,6 +361,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             cv=self.cv,
             repeats=repeats,
             cross_fit=isinstance(self.repeats, str) and repeats >= FEWEST_CROSS_FITTED,
+            max_rows=MOST_ROWS if isinstance(self.max_rows, str) else self.max_rows,
             scoring=self.scoring,
             groups=groups,
             n_jobs=self.n_jobs,
@@ -412,6 +426,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if outer is not None and result.stop_reason != "interrupted":
             try:
                 self.held_out_ = self._measure_held_out(outer, X, y, groups, fit_params, seed)
+                if self.held_out_.fronts:
+                    nested_scores = self.held_out_.front_scores(self.front_.cost)
+                    self.front_ = self.front_.with_nested_losses(objective.scoring.loss(nested_scores))
             except KeyboardInterrupt:
                 warnings.warn(
                     "nested cross-validation was interrupted; the search itself is complete, without a nested score.",
@@ -520,6 +537,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         check_estimator(self.estimator)
         as_algorithm(self.algorithm)
         check_bool("race", self.race)
+        if isinstance(self.max_rows, str):
+            check_choice("max_rows", self.max_rows, ("auto",))
         check_bool("record", self.record)
         check_choice("choose", self.choose, CHOICES)
         check_real("max_cost", self.max_cost, low=0, optional=True)
@@ -669,7 +688,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if self.verbose:
             print(describe_cost(len(outer), self.n_jobs, self._facts.search_seconds), file=sys.stderr, flush=True)
         same = clone(self).set_params(estimator=self.estimator_, random_state=seed)
-        return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params)
+        front = self.choose in ("knee", "budget") or isinstance(self._algorithm(), MultiObjective)
+        return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params, front=front)
 
     def _score(self, objective: Objective, chosen: Subset) -> None:
         self.support_: Mask = chosen.mask
