@@ -37,6 +37,7 @@ from subswarm._search.fronts import CostFront, FrontTable, column_prices, featur
 from subswarm._search.honest import HonestScore, corrected_score
 from subswarm._search.loop import search
 from subswarm._search.result import History, SearchResult
+from subswarm._search.stability import island_stability
 from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Predictor, Scorings, Splits, Subset
 from subswarm.algorithms import Race, as_algorithm
@@ -214,6 +215,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         None only for scorers of your own with a single fold.
     honest_interval_ : (float, float) or None
         95 % interval of the score on new rows, for the sampling of the rows and the uncertainty of the correction.
+    stability_ : Stability or None
+        How much the islands agree: 1 if the corresponding subsets of all islands are equal, about 0 if they agree no
+        more than by chance, with its 95 % interval (see `subswarm.stability`). None for a search without islands,
+        or that ended before they could be compared.
+    island_shares_ : float array of shape (``n_features_in_``,) or None
+        Share of the islands that select each column.
     baseline_score_ : float
         Mean score of all columns on the same folds; NaN if the estimator fails on them.
     scores_ : dict of str to float
@@ -418,6 +425,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.folds_ = reported.folds
         self._score(reported, chosen)
         self._correct(reported, left_out)
+        self.stability_, self.island_shares_ = island_stability(result, self.support_)
         self._score_by_all(reported)
         self.cv_results_ = _front_scores(result, objective)
         weights = self._fit_metadata(params, fit_params)

@@ -16,13 +16,13 @@ from sklearn.pipeline import Pipeline
 from subswarm._display import package_versions
 from subswarm._search.honest import HonestScore
 from subswarm._search.result import SearchResult
+from subswarm._search.stability import Stability, stability
 from subswarm._types import Estimator, FloatArray, Mask, Masks
 from subswarm.algorithms import get_algorithm
 from subswarm.engines.data import Scoring
 from subswarm.nested import HeldOut
 from subswarm.objective.scoring import resolve_scoring
 from subswarm.selector import FitFacts, SwarmSelector
-from subswarm.study.analysis.stability import stability
 
 __all__ = ["Selection", "search_with_algorithms", "search_with_seeds"]
 
@@ -104,6 +104,16 @@ class Selection:
         return f"likely between {found.low:.4f} and {found.high:.4f}"
 
     @property
+    def agreement(self) -> str:
+        """How much the islands agree, in words; "" without islands."""
+        found, shares = self.selector.stability_, self.selector.island_shares_
+        if found is None or shares is None or not math.isfinite(found.value):
+            return ""
+        limits = f" (95 % interval {found.low:.2f} to {min(found.high, 1.0):.2f})"
+        always = int((shares == 1).sum())
+        return f"stability {found.value:.2f}{limits}, {always} features selected by every island"
+
+    @property
     def facts(self) -> FitFacts:
         """Seed, number of rows and digest of the data."""
         return self.selector._facts
@@ -164,6 +174,8 @@ class Selection:
             if self.corrected.is_from_left_out
             else "formula",
             "best_score": selector.best_score_,
+            "stability": None if selector.stability_ is None else _stability_json(selector.stability_),
+            "island_shares": None if selector.island_shares_ is None else selector.island_shares_.tolist(),
             "fold_scores": selector.fold_scores_.tolist(),
             "repeats": result.n_partitions,
             "baseline_score": _number_or_none(selector.baseline_score_),
@@ -267,6 +279,10 @@ def _fit_again(
 def _model_name(estimator: Estimator) -> str:
     """Return the class name of an estimator, or of the last step of a pipeline."""
     return type(estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator).__name__
+
+
+def _stability_json(found: Stability) -> dict[str, float | None]:
+    return {name: _number_or_none(getattr(found, name)) for name in ("value", "low", "high")}
 
 
 def _nested_json(nested: HeldOut) -> dict[str, object]:

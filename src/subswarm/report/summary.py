@@ -30,6 +30,8 @@ def print_summary(selection: Selection, console: Console | None = None) -> None:
     details.add_column(style="bold", no_wrap=True)
     details.add_column(overflow="fold")
     details.add_row("features", Text(", ".join(selection.selected)))
+    if selection.agreement:
+        details.add_row("islands", selection.agreement)
     details.add_row(
         "search",
         f"{result.algorithm}, {result.evaluations} evaluations, {result.computed} distinct, {seconds:.1f} s, "
@@ -82,6 +84,7 @@ def summary_html(selector: SwarmSelector) -> str:
                 for name, score in list(selector.scores_.items())[1:]
             },
             "selected": ", ".join(selection.selected),
+            **({"islands": selection.agreement} if selection.agreement else {}),
             **{f"warning {number}": sentence for number, sentence in enumerate(selection.warnings, 1)},
         }
     ) + result_html(selector.result_, names)

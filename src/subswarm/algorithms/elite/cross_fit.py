@@ -150,7 +150,9 @@ def prefixes(votes: FloatArray, places: IntArray, sizes: IntArray) -> tuple[Mask
     return masks.reshape(-1, len(votes)), np.repeat(scores, len(sizes), axis=0)
 
 
-def rank_finalists(masks: Masks, left_out: FloatArray, within: FloatArray, sizes: int, trust: float) -> Finalists:
+def rank_finalists(
+    masks: Masks, left_out: FloatArray, within: FloatArray, sizes: int, trust: float, islands: Masks
+) -> Finalists:
     """Return the candidates, the best first.
 
     Parameters
@@ -160,12 +162,13 @@ def rank_finalists(masks: Masks, left_out: FloatArray, within: FloatArray, sizes
     within : losses of ``masks`` on the rows that were searched, shape (K,)
     sizes : number of sizes of each ranking
     trust : weight of ``within``
+    islands : the corresponding prefixes of each island, shape (K, C, n)
     """
     outside = _smooth(left_out.reshape(-1, sizes, left_out.shape[1])).reshape(left_out.shape)
     paired = (1 - trust) * outside + trust * _smooth(within.reshape(-1, sizes, 1)).reshape(-1, 1)
     fitness = paired.mean(axis=1)
     order = np.lexsort((masks.sum(axis=1), fitness))
-    return Finalists(masks[order], fitness[order], paired[order], outside[order])
+    return Finalists(masks[order], fitness[order], paired[order], outside[order], islands[order])
 
 
 def _smooth(losses: FloatArray) -> FloatArray:
