@@ -8,6 +8,7 @@ from subswarm._version import __version__
 
 if TYPE_CHECKING:
     from subswarm import algorithms, datasets, errors, plot, testing
+    from subswarm._permutation import PermutationTest
     from subswarm._search.ask_tell import Search
     from subswarm._search.budget import Budget
     from subswarm._search.fronts import FrontTable
@@ -31,6 +32,7 @@ __all__ = [
     "NestedFront",
     "NormalCDFBayes",
     "Objective",
+    "PermutationTest",
     "Recording",
     "Search",
     "SearchResult",
@@ -62,6 +64,7 @@ _HOME = {
     "NestedFront": "nested",
     "NormalCDFBayes": "engines.normal_cdf.model",
     "Objective": "objective.objective",
+    "PermutationTest": "_permutation",
     "Recording": "_search.result",
     "Search": "_search.ask_tell",
     "SearchResult": "_search.result",

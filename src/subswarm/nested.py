@@ -30,8 +30,10 @@ from subswarm.objective.scoring import first_scoring, resolve_scoring, scoring_f
 from subswarm.objective.validation import allows_nan, check_groups, check_table, check_target
 
 __all__ = [
+    "QUIET",
     "HeldOut",
     "NestedFront",
+    "Selector",
     "check_no_routing",
     "describe_cost",
     "held_out",
@@ -40,8 +42,16 @@ __all__ = [
     "score_left_out",
 ]
 
-_QUIET = {"held_out": None, "n_jobs": 1, "verbose": 0, "checkpoint": None, "record": False, "callbacks": ()}
-"""Settings of the searches inside the outer folds."""
+QUIET = {
+    "held_out": None,
+    "permutation_test": None,
+    "n_jobs": 1,
+    "verbose": 0,
+    "checkpoint": None,
+    "record": False,
+    "callbacks": (),
+}
+"""Settings of the searches that are repeated on other rows or targets."""
 
 
 class Selector(Estimator, Protocol):
@@ -255,7 +265,7 @@ def run_outer_folds(
     """Search and score on each of the planned outer folds, ``n_jobs`` at a time."""
     params = dict(params or {})
     started = time.perf_counter()
-    quiet = clone(selector).set_params(**_QUIET)
+    quiet = clone(selector).set_params(**QUIET)
     scoring = first_scoring(scoring_for_target(selector.estimator, selector.scoring, np.asarray(y)))
     for_search = params if groups is None else {**params, "groups": groups}
     for_both = {
@@ -302,7 +312,7 @@ def describe_cost(folds: int, n_jobs: int | None, seconds: float) -> str:
 
 def _check_selector(selector: object) -> None:
     """Raise SettingError for anything that does not have the settings of a `SwarmSelector`."""
-    expected = {"estimator", "cv", "scoring", *_QUIET}
+    expected = {"estimator", "cv", "scoring", *QUIET}
     if not isinstance(selector, type) and hasattr(selector, "get_params"):
         try:
             if expected <= set(selector.get_params(deep=False)):

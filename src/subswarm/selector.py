@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from subswarm._checks import check_bool, check_choice, check_int, check_real, shown
 from subswarm._compilation import announced, compile_seconds
 from subswarm._fingerprint import digest
+from subswarm._permutation import PermutationTest, describe_permutations, run_permutations, shuffles
 from subswarm._search.budget import Budget
 from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
 from subswarm._search.choice import RULES, choose_subset, known_subset
@@ -39,7 +40,7 @@ from subswarm._search.loop import search
 from subswarm._search.result import History, SearchResult
 from subswarm._search.stability import island_stability
 from subswarm._seeding import seed_from, set_random_states
-from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Predictor, Scorings, Splits, Subset
+from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask, Predictor, Scorings, Splits, Subset
 from subswarm.algorithms import Race, as_algorithm
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm
 from subswarm.algorithms.pareto.objectives import MultiObjective
@@ -177,6 +178,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         and store the result in ``held_out_``. It costs one more search for each fold; ``n_jobs`` of them run at a
         time. A number of outer folds follows ``cv`` (see `subswarm.held_out`); a splitter or a list of splits is used
         as it is.
+    permutation_test : int or None
+        Permutation test: repeat the search on this many shuffled targets and store the scores and the p-value in
+        ``permutation_test_``. With ``groups`` the target is shuffled within them. Each costs one more search;
+        ``n_jobs`` of them run at a time.
     engine : "auto", "estimator", "fast" or "torch", default="auto"
         What scores the subsets: "auto" is the fastest exact engine, "estimator" is scikit-learn itself, "fast" and
         "torch" are engines that raise an error if they do not support the estimator.
@@ -237,6 +242,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         each of them on rows that the searches did not use.
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
+    permutation_test_ : PermutationTest or None
+        ``scores`` on shuffled targets, ``count`` (how many are at least ``best_score_``) and ``p_value``; None if
+        ``permutation_test`` is None or the search was interrupted.
     findings_ : tuple of Finding
         What makes the score less meaningful than it looks: a score at the share of the most frequent class, a column
         that tells the target, ids, constant and duplicated columns, and so on.
@@ -299,6 +307,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         max_cost: float | None = None,
         feature_costs: Iterable[float] | Mapping[str, float] | None = None,
         held_out: Splits | None = None,
+        permutation_test: int | None = None,
         engine: str = "auto",
         n_jobs: int | None = None,
         device: str = "cpu",
@@ -328,6 +337,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.max_cost = max_cost
         self.feature_costs = feature_costs
         self.held_out = held_out
+        self.permutation_test = permutation_test
         self.engine = engine
         self.n_jobs = n_jobs
         self.device = device
@@ -356,6 +366,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if self.held_out is not None:
             check_outer("held_out", self.held_out)
             check_no_routing(params)
+        if self.permutation_test is not None:
+            check_no_routing(params)
         budget = Budget(evaluations=self.max_evaluations, seconds=self.max_seconds, patience=self.patience)
         seed = seed_from(self.random_state)
         fit_params, groups = self._split_metadata(params)
@@ -383,6 +395,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                 "repeated splitter as cv."
             )
         outer = self._outer_folds(objective, groups, seed)
+        orders = shuffles(objective.data.y, self.permutation_test, seed, groups) if self.permutation_test else []
         self._set_feature_names(X)
         space = make_space(
             objective.n_features,
@@ -443,6 +456,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                     SubswarmWarning,
                     stacklevel=2,
                 )
+        self.permutation_test_: PermutationTest | None = None
+        if orders and result.stop_reason != "interrupted":
+            self._test_permutations(X, objective.data.y, orders, groups, fit_params, seed)
         self.findings_ = self._find(objective)
         return self
 
@@ -562,6 +578,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         check_int("max_features", self.max_features, low=1, optional=True)
         check_int("max_evaluations", self.max_evaluations, low=1, optional=True)
         check_real("max_seconds", self.max_seconds, low=0, optional=True)
+        check_int("permutation_test", self.permutation_test, low=1, optional=True)
         check_int("patience", self.patience, low=1, optional=True)
         if self.max_evaluations is self.max_seconds is self.patience is None:
             raise SettingError(
@@ -698,6 +715,31 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         same = clone(self).set_params(estimator=self.estimator_, random_state=seed)
         front = self.choose in ("knee", "budget") or isinstance(self._algorithm(), MultiObjective)
         return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params, front=front)
+
+    def _test_permutations(
+        self,
+        X: ArrayLike,
+        y: AnyArray,
+        orders: list[IntArray],
+        groups: ArrayLike | None,
+        fit_params: Mapping[str, object],
+        seed: int,
+    ) -> None:
+        if self.verbose:
+            cost = describe_permutations(len(orders), self.n_jobs, self._facts.search_seconds)
+            print(cost, file=sys.stderr, flush=True)
+        same = clone(self).set_params(estimator=self.estimator_, random_state=seed)
+        params = dict(fit_params) if groups is None else {**fit_params, "groups": groups}
+        try:
+            self.permutation_test_ = run_permutations(
+                same, X, y, orders, score=self.best_score_, n_jobs=self.n_jobs, params=params
+            )
+        except KeyboardInterrupt:
+            warnings.warn(
+                "the permutation test was interrupted; the search itself is complete, without a p-value.",
+                SubswarmWarning,
+                stacklevel=3,
+            )
 
     def _score(self, objective: Objective, chosen: Subset) -> None:
         self.support_: Mask = chosen.mask

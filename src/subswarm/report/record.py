@@ -14,6 +14,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from subswarm._display import package_versions
+from subswarm._permutation import PermutationTest
 from subswarm._search.honest import HonestScore
 from subswarm._search.result import SearchResult
 from subswarm._search.stability import Stability, stability
@@ -188,6 +189,7 @@ class Selection:
             ],
             "held_out": None if self.held_out is None else _nested_json(self.held_out),
             "nested_front": self._nested_front(),
+            "permutation_test": None if selector.permutation_test_ is None else _test_json(selector.permutation_test_),
             "seeds": {str(seed): self._brief(other) for seed, other in self.other_seeds.items()},
             "against": {name: self._brief(other) for name, other in self.other_algorithms.items()},
             "front": [
@@ -269,7 +271,7 @@ def _fit_again(
     selector: SwarmSelector, X: ArrayLike, y: ArrayLike, params: Mapping[str, object] | None, **changes: object
 ) -> SwarmSelector:
     copy: SwarmSelector = clone(selector)
-    copy.set_params(checkpoint=None, verbose=0, record=False, held_out=None, **changes)
+    copy.set_params(checkpoint=None, verbose=0, record=False, held_out=None, permutation_test=None, **changes)
     fitted = copy.fit(X, y, **(params or {}))
     if fitted.result_.stop_reason == "interrupted":  # Ctrl-C means all searches, not this one
         raise KeyboardInterrupt
@@ -279,6 +281,10 @@ def _fit_again(
 def _model_name(estimator: Estimator) -> str:
     """Return the class name of an estimator, or of the last step of a pipeline."""
     return type(estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator).__name__
+
+
+def _test_json(found: PermutationTest) -> dict[str, object]:
+    return {"p_value": found.p_value, "count": found.count, "scores": found.scores.tolist()}
 
 
 def _stability_json(found: Stability) -> dict[str, float | None]:

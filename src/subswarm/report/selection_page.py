@@ -32,7 +32,7 @@ from subswarm.report.page import (
     text,
 )
 from subswarm.report.record import Selection
-from subswarm.report.selection_charts import score_chart, size_chart, trade_off_chart
+from subswarm.report.selection_charts import permutation_chart, score_chart, size_chart, trade_off_chart
 from subswarm.report.summary import OPTIMISTIC
 
 __all__ = ["selection_page", "write_page"]
@@ -154,6 +154,9 @@ def _reliability(selection: Selection) -> tuple[Part, ...]:
         ]
     else:
         parts = [Words(verdict(nested)), _nested_numbers(nested), _nested_folds(nested)]
+    if selector.permutation_test_ is not None:
+        parts.append(Words(f"Permutation test: {selector.permutation_test_.sentence()}."))
+        parts.append(permutation_chart(selector.permutation_test_, selection.scoring.name))
     if selection.agreement:
         parts.append(
             Words(

@@ -30,6 +30,8 @@ def print_summary(selection: Selection, console: Console | None = None) -> None:
     details.add_column(style="bold", no_wrap=True)
     details.add_column(overflow="fold")
     details.add_row("features", Text(", ".join(selection.selected)))
+    if selector.permutation_test_ is not None:
+        details.add_row("chance", selector.permutation_test_.sentence())
     if selection.agreement:
         details.add_row("islands", selection.agreement)
     details.add_row(
@@ -84,6 +86,7 @@ def summary_html(selector: SwarmSelector) -> str:
                 for name, score in list(selector.scores_.items())[1:]
             },
             "selected": ", ".join(selection.selected),
+            **({} if selector.permutation_test_ is None else {"chance": selector.permutation_test_.sentence()}),
             **({"islands": selection.agreement} if selection.agreement else {}),
             **{f"warning {number}": sentence for number, sentence in enumerate(selection.warnings, 1)},
         }
