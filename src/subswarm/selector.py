@@ -77,7 +77,7 @@ MOST_ROWS = 5000
 
 @dataclass(frozen=True)
 class FitFacts:
-    """What a report needs to know of the data passed to ``fit``.
+    """What a report says about the data passed to ``fit``.
 
     Attributes
     ----------
@@ -231,8 +231,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
     findings_ : tuple of Finding
-        What makes the score less meaningful than it looks: a score at the share of the most frequent class, a column
-        that tells the target, ids, constant and duplicated columns, and so on.
+        Warnings about the table and the scores: a score that is no better than the share of the most frequent class, a
+        column that is a copy of the target, ids, constant and duplicated columns, and so on.
     result_ : SearchResult
         The search: best subset, best subset of each size (``front``), engine, timings.
     history_ : History

@@ -14,12 +14,12 @@ from subswarm.cli.common import check_output, write_text
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Measure this machine.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Run benchmarks on this machine.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def _main() -> None:
-    """Measure this machine."""
+    """Run benchmarks on this machine."""
 
 
 @app.command()

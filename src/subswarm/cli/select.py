@@ -95,9 +95,9 @@ def select(
     choose: Annotated[
         str,
         typer.Option(
-            help="smallest that is not worse than the best by more than the noise of paired differences; best; one-se "
-            "for the fewest features within one standard error of the best; knee for the subset "
-            "after which more features (or a higher cost) bring little; budget for the best one within --max-cost."
+            help="Which subset to select. smallest: the smallest that is not clearly worse than the best. best: the "
+            "best score. one-se: the fewest features within one standard error of the best. knee: the subset after "
+            "which more features (or a higher cost) bring little. budget: the best within --max-cost."
         ),
     ] = "smallest",
     max_cost: Annotated[

@@ -83,7 +83,7 @@ def fold_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArra
 
 def _try_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArray | Exception:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a warning for each of thousands of fits helps nobody
+        warnings.simplefilter("ignore")  # otherwise each of thousands of fits could warn
         try:
             scores = fold_scores(estimator, data, mask)
         except Exception as error:

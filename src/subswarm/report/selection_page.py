@@ -130,13 +130,14 @@ def _features(selection: Selection) -> Table:
 
 
 def _reliability(selection: Selection) -> tuple[Part, ...]:
-    """Return what the search itself cannot measure: nested scores, and agreement with other folds and seeds."""
+    """Return nested scores, and the agreement with other folds and seeds, or how to measure them."""
     nested = selection.held_out
     if nested is None:
+        left_out = "" if selection.selector.honest_score_ is None else "The score on left-out rows is an estimate. "
         parts: list[Part] = [
             Words(
-                "Not measured: the score on new rows. The search maximised the score above, so it is too high, often "
-                "by a third of the error or more. Set held_out=5 (--held-out 5) to measure it by nested "
+                f"Not measured: the score on new rows. {left_out}The search maximised the score in "
+                "cross-validation above, so it is too high. Set held_out=5 (--held-out 5) for a nested "
                 "cross-validation, which repeats the whole search in each outer fold.",
                 "note",
             )
