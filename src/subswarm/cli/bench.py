@@ -143,6 +143,9 @@ def pareto(
         int, typer.Option(min=0, help="Seed of the folds; run r searches with the seed after it by r.")
     ] = 0,
     evaluations: Annotated[int, typer.Option(min=1, help="Evaluations per run.")] = 6000,
+    unseen: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share of the rows kept from the searches, to score the fronts on.")
+    ] = 0.0,
     jobs: Annotated[int, typer.Option(help="Number of workers; -1 means all cores.")] = 1,
     store: Annotated[
         Path | None, typer.Option(help="A file that keeps the fronts; runs that are in it are not run again.")
@@ -173,6 +176,7 @@ def pareto(
             runs=runs,
             seed=seed,
             evaluations=evaluations,
+            unseen=unseen,
             n_jobs=jobs,
             store=store,
             report=report,
