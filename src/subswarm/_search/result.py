@@ -30,6 +30,11 @@ __all__ = [
 ]
 
 
+POOLED = 5
+"""Weight of the variance that all differences suggest, where that of a difference weighs as many as its degrees of
+freedom."""
+
+
 @dataclass(frozen=True, eq=False)
 class History:
     """The history of a search, one entry for each step.
@@ -243,12 +248,27 @@ def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> 
     mean = losses.mean(axis=(1, 2))
     sizes = masks.sum(axis=1)
     best = int(np.lexsort((sizes, mean))[0])
-    differences = losses - losses[best]
     parts = losses.shape[2]
-    variance = differences.var(axis=2, ddof=1).mean(axis=1) if parts > 1 else np.zeros(len(masks))
+    variance = np.zeros(len(masks))
+    if parts > 1:
+        variance = (losses - losses[best]).var(axis=2, ddof=1).mean(axis=1)
+        variance = _pooled(variance, (masks ^ masks[best]).sum(axis=1), parts - 1)
     noise = width * np.sqrt(variance / parts)
     worse = mean - mean[best] > noise + 1e-12 * abs(mean[best])
     return int(np.lexsort((mean, sizes, worse))[0])
+
+
+def _pooled(variance: FloatArray, distance: IntArray, freedom: int) -> FloatArray:
+    """Return the variances of differences, each averaged with what all of them together suggest for it.
+
+    A variance of few parts is itself uncertain. That of a difference grows with the number of features in which the two
+    subsets differ, about as its square root.
+    """
+    expected = np.sqrt(distance)
+    if not expected.any():
+        return variance
+    expected = expected * (variance.sum() / expected.sum())
+    return np.asarray((freedom * variance + POOLED * expected) / (freedom + POOLED))
 
 
 _MOST_NAMES = 40
