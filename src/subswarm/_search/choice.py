@@ -40,7 +40,7 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
         return known_subset(result, chosen)
     row = 0
     if rule == "smallest":
-        width = noise_width(objective.n_rows) if found_something(result, objective) else _ANY_NOISE
+        width = _width(objective) if found_something(result, objective) else _ANY_NOISE
         row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
     left_out = None if finalists.left_out is None else finalists.left_out[row]
     return Subset(finalists.masks[row].copy(), float(finalists.fitness[row])), left_out
@@ -71,8 +71,12 @@ def _smallest_of_front(result: SearchResult, objective: Objective) -> Subset:
         return result.best
     compared = objective.on_new_folds(NEW_REPEATS) if result.stop_reason != "seconds" else None
     losses = _fold_losses(objective if compared is None else compared, front.masks)
-    row = smallest_not_worse(front.masks, losses, noise_width(objective.n_rows))
+    row = smallest_not_worse(front.masks, losses, _width(objective))
     return Subset(front.masks[row].copy(), float(front.fitness[row]))
+
+
+def _width(objective: Objective) -> float:
+    return noise_width(objective.n_rows, objective.n_features)
 
 
 def _undominated(front: Front) -> Front:

@@ -212,18 +212,21 @@ def one_standard_error(result: SearchResult) -> Subset:
     return result.front.subset_of_size(int(result.front.cardinality[within].min()))
 
 
-def noise_width(n_rows: int) -> float:
-    """Return how many standard errors count as noise for a table of this many rows.
+def noise_width(n_rows: int, n_columns: int = 1) -> float:
+    """Return how many standard errors count as noise for a table of this many rows and columns.
 
     With few rows, a standard error is large compared with what a useful column contributes, so that only a part of it
-    counts; with many rows, several are still a small difference.
+    counts; with many rows, several are still a small difference. With more columns than rows, many subsets are about
+    equally good, and at least one standard error counts.
 
     Examples
     --------
     >>> [round(noise_width(rows), 2) for rows in (50, 200, 1000, 5000)]
     [0.6, 0.68, 1.73, 2.77]
+    >>> noise_width(50, 2000)
+    1.0
     """
-    return max(0.6, 0.45 * math.log2(n_rows / 70))
+    return max(1.0 if n_columns > n_rows else 0.6, 0.45 * math.log2(n_rows / 70))
 
 
 def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> int:
@@ -241,7 +244,7 @@ def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> 
     Examples
     --------
     >>> masks = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=bool)
-    >>> losses = np.array([[[0.3, 0.3, 0.5]], [[0.2, 0.1, 0.3]], [[0.1, 0.1, 0.3]]])
+    >>> losses = np.array([[[0.3, 0.1, 0.5]], [[0.2, 0.1, 0.3]], [[0.1, 0.1, 0.3]]])
     >>> smallest_not_worse(masks, losses)
     1
     """
