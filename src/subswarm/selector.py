@@ -32,7 +32,7 @@ from subswarm._compilation import announced, compile_seconds
 from subswarm._fingerprint import digest
 from subswarm._search.budget import Budget
 from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
-from subswarm._search.choice import RULES, choose_subset, known_subset
+from subswarm._search.choice import RULES, choose_subset, found_something, known_subset
 from subswarm._search.fronts import CostFront, FrontTable, column_prices, feature_prices, make_front
 from subswarm._search.honest import HonestScore, corrected_score
 from subswarm._search.loop import search
@@ -231,7 +231,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
     findings_ : tuple of Finding
-        Warnings about the table and the scores: a score that is no better than the share of the most frequent class, a
+        Warnings about the table and the scores: nothing found, a score no better than the share of the commonest class, a
         column that is a copy of the target, ids, constant and duplicated columns, and so on.
     result_ : SearchResult
         The search: best subset, best subset of each size (``front``), engine, timings.
@@ -741,6 +741,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                 baseline=self.baseline_score_,
                 nested=None if nested is None else (nested.score, nested.baseline_score),
                 left_out=self.honest_score_,
+                found_something=found_something(self.result_, objective),
             ),
             *find_in_table(data.X, data.y, self.support_, classification=is_of_classes),
         )

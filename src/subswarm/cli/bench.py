@@ -194,8 +194,8 @@ def answers(
     problems: Annotated[
         str,
         typer.Option(
-            help="Problems separated by commas: KIND-ROWSxCOLUMNS (falling, correlated, xor, noise or rare), data "
-            "sets, files of --more, or the groups made, uci and more."
+            help="Problems separated by commas: KIND-ROWSxCOLUMNS (falling, correlated, xor, noise, rare or amounts), "
+            "data sets, files of --more, or the groups made, uci and more."
         ),
     ] = "made",
     models: Annotated[str, typer.Option(help="Models, separated by commas.")] = "nb,knn",

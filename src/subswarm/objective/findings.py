@@ -32,7 +32,8 @@ class Finding:
 
     Attributes
     ----------
-    kind : "majority", "copy", "leak", "id", "constant", "duplicate", "nothing removed", "all as good" or "task"
+    kind : "nothing found", "majority", "copy", "leak", "id", "constant", "duplicate", "nothing removed", "all as good"
+        or "task"
     text : one or two sentences; ``{columns}`` stands for the names of the columns
     columns : indices of the columns that it is about
     """
@@ -111,15 +112,25 @@ def find_in_scores(
     baseline: float,
     nested: tuple[float, float] | None = None,
     left_out: float | None = None,
+    found_something: bool = True,
 ) -> list[Finding]:
     """Return the findings about the scores: no better than the most frequent class, or than all features.
 
     ``score`` and ``baseline`` are those of the selection and of all features, ``nested`` the same on new rows.
-    ``left_out`` is the score on rows that were left out of the search.
+    ``left_out`` is the score on rows that were left out of the search, ``found_something`` whether the best subset is
+    better there than a constant answer by more than chance.
     """
     found: list[Finding] = []
     if y.ndim != 1:
         return found
+    if not found_something:
+        found.append(
+            Finding(
+                "nothing found",
+                "Nothing was found: on rows that the search did not use, the best subset is no better than always "
+                "giving the same answer, beyond chance. The selected features are arbitrary.",
+            )
+        )
     estimate = score if left_out is None else left_out
     found += _about_majority(y, classification, scoring, estimate if nested is None else nested[0])
     found += _about_task(y, classification)
