@@ -39,7 +39,19 @@ from subswarm.study.analysis.text_table import Grid, render
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-__all__ = ["MADE", "SELECTORS", "Row", "Task", "format_tables", "make_table", "measure", "problem_names", "tasks_of"]
+__all__ = [
+    "MADE",
+    "SELECTORS",
+    "Row",
+    "Task",
+    "draw_rows",
+    "format_tables",
+    "made_size",
+    "make_table",
+    "measure",
+    "problem_names",
+    "tasks_of",
+]
 
 KINDS = ("falling", "correlated", "xor", "noise", "rare", "amounts")
 MADE = (
@@ -117,7 +129,7 @@ def problem_names(wanted: str, more: str | None = None) -> list[str]:
     found: list[str] = []
     for name in wanted.split(","):
         known = [*groups, *MADE, *names(), *(path.stem for path in _files(more))]
-        if name not in known and not _size_of(name):
+        if name not in known and not made_size(name):
             raise SettingError(
                 f"there is no problem {name!r}.{suggest(name, known)} Give made, uci, more, a data set, the name of a "
                 f"file in the folder --more, or KIND-ROWSxCOLUMNS with a kind of {', '.join(KINDS)}."
@@ -128,7 +140,7 @@ def problem_names(wanted: str, more: str | None = None) -> list[str]:
 
 def tasks_of(problem: str, *, folds: int, seeds: int, seed: int, more: str | None = None) -> Iterator[Task]:
     """Draw the tasks of a problem: ``seeds`` made-up tables or 70/30 splits, or ``folds`` outer folds of a table."""
-    if size := _size_of(problem):
+    if size := made_size(problem):
         for number in range(seeds):
             yield replace(make_table(*size, seed=seed, number=number), seed=seed_of_repeat(seed, number))
         return
@@ -158,8 +170,8 @@ def make_table(kind: str, rows: int, columns: int, *, seed: int, number: int = 0
         raise SettingError(f"a made-up table {kind!r} needs at least 20 rows and {max(drawn, 1)} columns.")
     places = np.random.default_rng(seed).permutation(columns)
     rng = np.random.default_rng([seed, number])
-    X, y = _draw(kind, rows, columns, rng)
-    X_test, y_test = _draw(kind, TEST_ROWS, columns, rng)
+    X, y = draw_rows(kind, rows, columns, rng)
+    X_test, y_test = draw_rows(kind, TEST_ROWS, columns, rng)
     noise = (np.arange(columns) >= drawn)[places]
     scoring = {"rare": "roc_auc", "amounts": "r2"}.get(kind, "accuracy")
     return Task(X[:, places], y, X_test[:, places], y_test, noise, scoring)
@@ -386,7 +398,7 @@ SELECTORS: dict[str, Callable[[Task], Mask | None]] = {
 """The selectors by name."""
 
 
-def _draw(kind: str, rows: int, columns: int, rng: Generator) -> tuple[FloatArray, AnyArray]:
+def draw_rows(kind: str, rows: int, columns: int, rng: Generator) -> tuple[FloatArray, AnyArray]:
     """Draw rows whose informative columns come first."""
     X = rng.standard_normal((rows, columns))
     if kind == "amounts":
@@ -404,7 +416,7 @@ def _draw(kind: str, rows: int, columns: int, rng: Generator) -> tuple[FloatArra
     return X, y
 
 
-def _size_of(problem: str) -> tuple[str, int, int] | None:
+def made_size(problem: str) -> tuple[str, int, int] | None:
     """Return kind, rows and columns of a made-up table, or None for another name."""
     found = re.fullmatch(rf"({'|'.join(KINDS)})-(\d+)x(\d+)", problem)
     return (found[1], int(found[2]), int(found[3])) if found else None
