@@ -28,7 +28,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from subswarm._checks import check_bool, check_choice, check_int, check_real, shown
-from subswarm._compilation import announced, compile_seconds
+from subswarm._compilation import announced, compile_seconds, may_compile_aside
 from subswarm._fingerprint import digest
 from subswarm._search.budget import Budget
 from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
@@ -39,6 +39,7 @@ from subswarm._search.loop import search
 from subswarm._search.result import History, SearchResult
 from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Predictor, Scorings, Splits, Subset
+from subswarm._warm_up import prepare_kernels
 from subswarm.algorithms import Race, as_algorithm
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm
 from subswarm.algorithms.pareto.objectives import MultiObjective
@@ -231,8 +232,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
     findings_ : tuple of Finding
-        Warnings about the table and the scores: nothing found, a score no better than the share of the commonest class, a
-        column that is a copy of the target, ids, constant and duplicated columns, and so on.
+        Warnings about the table and the scores: nothing found, a score no better than the share of the commonest
+        class, a column that is a copy of the target, ids, constant and duplicated columns, and so on.
     result_ : SearchResult
         The search: best subset, best subset of each size (``front``), engine, timings.
     history_ : History
@@ -330,6 +331,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.checkpoint = checkpoint
         self.record = record
 
+    @may_compile_aside()
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: object) -> Self:
         """Search for the best subset of columns.
 
@@ -392,6 +394,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         prices = self._prices(space)
         seen = None if prices is None else CostFront(prices, objective.n_partitions)
         compiled = compile_seconds()
+        prepare_kernels(objective, self._algorithm(), self.max_evaluations, announce=bool(self.verbose))
         with announced(bool(self.verbose)):
             result = self._search(objective, space, budget, seed, prices, seen)
         compiled = compile_seconds() - compiled

@@ -17,7 +17,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.feature_selection import RFECV, SelectFromModel, SelectKBest, f_classif, f_regression
+from sklearn.feature_selection import (
+    RFECV,
+    SelectFromModel,
+    SelectKBest,
+    SequentialFeatureSelector,
+    f_classif,
+    f_regression,
+)
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, StratifiedShuffleSplit
@@ -369,6 +376,33 @@ def _importances(model: object) -> FloatArray | None:
     return getattr(last, "coef_", getattr(last, "feature_importances_", None))
 
 
+def _forest(task: Task) -> Mask | None:
+    """Return the columns whose importance in a random forest exceeds a multiple of the mean, from an inner search."""
+    select = SelectFromModel(RandomForestClassifier(random_state=task.seed))
+    return _search_grid(task, select, {"select__threshold": ["0.5*mean", "mean", "1.5*mean", "2*mean", "3*mean"]})
+
+
+def _sequential(task: Task) -> Mask | None:
+    """Return the columns of scikit-learn's forward selection, which ends when the score rises by less than 0.001."""
+    search = SequentialFeatureSelector(
+        task.model, n_features_to_select="auto", tol=0.001, scoring=task.scoring, cv=task.folds
+    )
+    return np.asarray(search.fit(task.X, task.y).support_)
+
+
+def _mlxtend(task: Task) -> Mask | None:
+    """Return the best subset of at most 15 columns on the way of mlxtend's floating forward selection."""
+    if find_spec("mlxtend") is None:
+        return None
+    from mlxtend.feature_selection import SequentialFeatureSelector as Floating
+
+    columns = task.X.shape[1]
+    search = Floating(
+        task.model, (1, min(MOST_SIZES, columns)), forward=True, floating=True, scoring=task.scoring, cv=task.folds
+    )
+    return np.isin(np.arange(columns), search.fit(task.X, task.y).k_feature_idx_)
+
+
 def _boruta(task: Task) -> Mask | None:
     if find_spec("boruta") is None:
         return None
@@ -390,6 +424,9 @@ SELECTORS: dict[str, Callable[[Task], Mask | None]] = {
     "rfecv": _rfecv,
     "mrmr": partial(_select_ranked, ranking="mrmr"),
     "l1": _l1,
+    "forest": _forest,
+    "sfs": _sequential,
+    "mlxtend": _mlxtend,
     "sffs": partial(_swarm, algorithm="sffs"),
     "2d-upso": partial(_swarm, algorithm="2d-upso"),
     "bpso": partial(_swarm, algorithm="bpso"),
