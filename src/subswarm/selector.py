@@ -35,12 +35,14 @@ from subswarm._search.budget import Budget
 from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
 from subswarm._search.choice import RULES, choose_subset, known_subset
 from subswarm._search.fronts import CostFront, FrontTable, column_prices, feature_prices, make_front
+from subswarm._search.honest import HonestScore, corrected_score
 from subswarm._search.loop import search
 from subswarm._search.result import History, SearchResult
 from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Predictor, Scorings, Splits, Subset
 from subswarm.algorithms import Race, as_algorithm
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm
+from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.engines.base import DEVICES, ENGINES
 from subswarm.engines.boosters import stopped_early
 from subswarm.engines.columns import for_columns, is_frame, params_for_columns, take_columns
@@ -70,6 +72,10 @@ MOST_REPEATS = 6
 
 FEWEST_CROSS_FITTED = 4
 """With fewer repeats, each would leave out too many rows, so that they all have all rows."""
+
+
+MOST_ROWS = 5000
+"""With ``max_rows="auto"``, the rows on which an island compares subsets. docs/results/answers.md has measurements."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +132,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         1000 of ``max_evaluations``, at most 6. From 4 repeats on, each leaves out a block of rows, on which the number
         of features is chosen (cross-fitting). Other algorithms, and searches with ``patience``, groups or a splitter,
         get 1 repeat.
+    max_rows : int, "auto" or None, default="auto"
+        On how many rows each island of a cross-fitted search compares subsets, if the table has more. Each island draws
+        other rows, with the classes in proportion. The subsets to select from are then scored on all rows, and so is
+        ``best_score_``. "auto" is 5000, None means all rows. Searches that are not cross-fitted always use all rows.
     race : bool, default=False
         Whether to score a subset on all repeats only if it does well on the first one (see
         `subswarm.algorithms.Race`). Most subsets then cost one evaluation.
@@ -205,8 +215,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         Score of the selected columns in each fold, exactly as ``cross_val_score`` gives it on ``folds_``. The search
         optimised it or similar scores, so it is optimistic.
     honest_score_ : float or None
-        Estimate of the score on new rows: the mean score on the left-out rows of models whose search did not use these
-        rows, for a subset of the selected kind and size. None if the search was not cross-fitted.
+        Corrected score: an estimate of the score on new rows, never above ``best_score_``. If the search was
+        cross-fitted, it is the mean score on the left-out rows of models whose search did not use these rows, for a
+        subset of the selected kind and size. Otherwise ``best_score_`` is corrected for what a search gains by chance.
+        None only for scorers of your own with a single fold.
+    honest_interval_ : (float, float) or None
+        95 % interval of the score on new rows, for the sampling of the rows and the uncertainty of the correction.
     baseline_score_ : float
         Mean score of all columns on the same folds; NaN if the estimator fails on them.
     scores_ : dict of str to float
@@ -218,7 +232,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     folds_ : list of (train rows, test rows)
         The folds, repeat by repeat; one repeat of all rows if the search was cross-fitted.
     front_ : FrontTable
-        The subsets that no other one beats in both cost (or number of columns) and loss, with standard errors.
+        The subsets that no other one beats in both cost (or number of columns) and loss, with standard errors. With
+        ``held_out`` and a multi-objective algorithm, ``choose="knee"`` or ``choose="budget"``, it also has the loss of
+        each of them on rows that the searches did not use.
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
     findings_ : tuple of Finding
@@ -254,8 +270,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     >>> from subswarm import SwarmSelector
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> selector = SwarmSelector(GaussianNB(), max_evaluations=300, random_state=0).fit(X, y)
-    >>> bool(selector.best_score_ >= selector.baseline_score_)
-    True
+    >>> selector.n_features_ < selector.n_features_in_, round(selector.best_score_, 2)
+    (True, 0.97)
     >>> selector.transform(X).shape[1] == selector.n_features_
     True
     """
@@ -267,6 +283,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         *,
         cv: Splits | None = None,
         repeats: int | str = "auto",
+        max_rows: int | str | None = "auto",
         race: bool = False,
         scoring: Scorings = None,
         max_evaluations: int | None = 6000,
@@ -296,6 +313,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.algorithm = algorithm
         self.cv = cv
         self.repeats = repeats
+        self.max_rows = max_rows
         self.race = race
         self.scoring = scoring
         self.max_evaluations = max_evaluations
@@ -353,6 +371,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             cv=self.cv,
             repeats=repeats,
             cross_fit=isinstance(self.repeats, str) and repeats >= FEWEST_CROSS_FITTED,
+            max_rows=MOST_ROWS if isinstance(self.max_rows, str) else self.max_rows,
             scoring=self.scoring,
             groups=groups,
             n_jobs=self.n_jobs,
@@ -405,10 +424,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             seen=seen,
         )
         chosen, left_out = self._chosen(result, objective)
-        self.honest_score_ = None if left_out is None else float(objective.scoring.score(float(left_out.mean())))
         reported = objective.on_all_rows()
         self.folds_ = reported.folds
         self._score(reported, chosen)
+        self._correct(reported, left_out)
         self._score_by_all(reported)
         self.cv_results_ = _front_scores(result, objective)
         weights = self._fit_metadata(params, fit_params)
@@ -422,6 +441,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if outer is not None and result.stop_reason != "interrupted":
             try:
                 self.held_out_ = self._measure_held_out(estimator, outer, X, y, groups, fit_params, seed)
+                if self.held_out_.fronts:
+                    nested_scores = self.held_out_.front_scores(self.front_.cost)
+                    self.front_ = self.front_.with_nested_losses(objective.scoring.loss(nested_scores))
             except KeyboardInterrupt:
                 warnings.warn(
                     "nested cross-validation was interrupted; the search itself is complete, without a nested score.",
@@ -553,6 +575,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         stopped_early(self.estimator, self.early_stopping)
         as_algorithm(self.algorithm)
         check_bool("race", self.race)
+        if isinstance(self.max_rows, str):
+            check_choice("max_rows", self.max_rows, ("auto",))
         check_bool("record", self.record)
         check_choice("choose", self.choose, CHOICES)
         check_real("max_cost", self.max_cost, low=0, optional=True)
@@ -703,7 +727,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if self.verbose:
             print(describe_cost(len(outer), self.n_jobs, self._facts.search_seconds), file=sys.stderr, flush=True)
         same = type(self)(**(self.get_params(deep=False) | {"estimator": estimator, "random_state": seed}))
-        return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params)
+        front = self.choose in ("knee", "budget") or isinstance(self._algorithm(), MultiObjective)
+        return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params, front=front)
 
     def _score(self, objective: Objective, chosen: Subset) -> None:
         self.support_: Mask = chosen.mask
@@ -714,6 +739,14 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             self.baseline_score_ = float(objective.fold_scores(np.ones(objective.n_features, dtype=bool)).mean())
         except (Exception, KeyboardInterrupt):  # all columns may fail or take too long; the selection is still valid
             self.baseline_score_ = float("nan")
+
+    def _correct(self, objective: Objective, left_out: FloatArray | None) -> None:
+        """Set the score on new rows that the search leads to expect."""
+        losses = objective.scoring.loss(self.fold_scores_)
+        self._honest: HonestScore | None = corrected_score(objective, losses, self.support_, left_out)
+        found = self._honest
+        self.honest_score_: float | None = None if found is None else min(found.score, self.best_score_)
+        self.honest_interval_: tuple[float, float] | None = None if found is None else (found.low, found.high)
 
     def _score_by_all(self, objective: Objective) -> None:
         """Set the scores by all scorers; those by the first one are known."""

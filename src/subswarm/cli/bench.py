@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -30,11 +31,17 @@ def engines(
     quick: Annotated[bool, typer.Option("--quick", help="Three small data sets, two repeats.")] = False,
     scale: Annotated[str, typer.Option(help="Columns standardised: once, fold (in a pipeline) or none.")] = "once",
     models: Annotated[
-        str, typer.Option(help="Separated by commas: nb, knn, knn-regressor, ols, ridge, lda, logistic, ...")
+        str, typer.Option(help="Separated by commas: nb, knn, knn-regressor, ols, ridge, lda, qda, logistic, ...")
     ] = "nb,knn",
     scoring: Annotated[
         str, typer.Option(help="Scorers, separated by commas; the estimator's own score by default.")
     ] = "",
+    more: Annotated[
+        str | None,
+        typer.Option(
+            help="A folder of .npz files with X and y, for regression; the variable SUBSWARM_MORE by default."
+        ),
+    ] = None,
 ) -> None:
     """Compare the fast engines with cross_val_score: evaluations per second on random half-full subsets."""
     from subswarm.bench.engines import MODELS, SCALINGS, compare, first_use_seconds, gemm_rate, geometric_mean
@@ -53,7 +60,14 @@ def engines(
         "ours/s  | ratio | of GEMM"
     )
     ratios: dict[tuple[str, str], list[float]] = {}
-    for row in compare(chosen, repeats=repeats, scaling=scale, models=selected_models, scorings=scoring.split(",")):
+    for row in compare(
+        chosen,
+        repeats=repeats,
+        scaling=scale,
+        models=selected_models,
+        scorings=scoring.split(","),
+        more=more or os.environ.get("SUBSWARM_MORE"),
+    ):
         ratios.setdefault((row.model, row.scoring), []).append(row.ratio)
         share = "" if row.gemm_share is None else f"{row.gemm_share:.0%}"
         typer.echo(

@@ -39,7 +39,11 @@ def select(
         str | None, typer.Option(help="The column to predict. Required for files; the others have a default.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="knn, knn-raw, nb, linear, logistic, ridge, ols, lda, qda, svm, tree or forest.")
+        str,
+        typer.Option(
+            help="knn, knn-raw, nb, linear, logistic, ridge, ridge-classifier, ols, lda, qda, nearest-centroid, svm, "
+            "tree or forest."
+        ),
     ] = "knn",
     task: Annotated[str, typer.Option(help="classification, regression, or auto to decide from the target.")] = "auto",
     algorithm: Annotated[str, typer.Option(help="A search algorithm from 'subswarm algorithms'.")] = "2d-elite",
@@ -70,6 +74,15 @@ def select(
             min=1,
             help="Repeats of the cross-validation; each repeat scored counts as one evaluation. Default: for 2d-elite "
             "one for each 1000 evaluations, at most 6; otherwise 1.",
+            show_default=False,
+        ),
+    ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=100,
+            help="Rows on which each island of a cross-fitted search compares subsets; those to select from are scored "
+            "on all rows. Default: 5000.",
             show_default=False,
         ),
     ] = None,
@@ -220,6 +233,7 @@ def select(
         get_algorithm(algorithm, **_parse_settings(setting or [])),
         cv=_splits(data, estimator, cv, seed),
         repeats="auto" if repeats is None else repeats,
+        max_rows="auto" if max_rows is None else max_rows,
         race=race,
         scoring=scoring.split(",") if scoring and "," in scoring else scoring,
         max_evaluations=evaluations,

@@ -127,10 +127,20 @@ def _torch_engines() -> list[type[TorchEngine]]:
 
 
 def _fast_engines() -> list[type[Engine]]:
+    from subswarm.engines.linear.centroids import CentroidEngine
     from subswarm.engines.linear.engine import LinearEngine
     from subswarm.engines.linear.logistic import LogisticEngine
+    from subswarm.engines.linear.quadratic import QuadraticEngine
     from subswarm.engines.naive_bayes.engine import GaussianNBEngine
     from subswarm.engines.neighbors.engine import KNeighborsEngine
     from subswarm.engines.normal_cdf.engine import NormalCDFBayesEngine
 
-    return [GaussianNBEngine, KNeighborsEngine, NormalCDFBayesEngine, LinearEngine, LogisticEngine]
+    return [
+        GaussianNBEngine,
+        KNeighborsEngine,
+        NormalCDFBayesEngine,
+        LinearEngine,
+        LogisticEngine,
+        QuadraticEngine,
+        CentroidEngine,
+    ]

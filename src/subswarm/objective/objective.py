@@ -35,6 +35,9 @@ __all__ = ["ColumnsView", "Engines", "Objective", "check_estimator", "make_objec
 Refold = Callable[[int, int], "Objective"]
 """Draws other folds: ``refold(repeats, shift)``."""
 
+LEAST_MAX_ROWS = 100
+"""The least that ``max_rows`` may be: fewer rows tell little."""
+
 MOST_RELIEFF_ROWS = 1000
 """Rows that ReliefF compares with each other if it guides a search: its time grows with their square."""
 
@@ -340,6 +343,7 @@ def make_objective(
     cv: Splits | None = None,
     repeats: int = 1,
     cross_fit: bool = False,
+    max_rows: int | None = None,
     scoring: Scorings = None,
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
@@ -369,6 +373,9 @@ def make_objective(
         Whether each repeat leaves out a block of rows, on which `2d-elite` chooses the number of features and
         estimates the score of its selection. This needs ``repeats`` of at least 2, a number of folds and no groups,
         and at least two rows for each repeat; otherwise the repeats have all rows.
+    max_rows : int or None
+        With ``cross_fit``, about how many of its rows each repeat uses, in proportion of the classes. Each repeat draws
+        others. The losses on the left-out rows always use all rows.
     scoring : name, callable or None
         The loss is ``1 - score``, or ``-score`` for names that begin with ``neg_``. Of several scorers, a list of names
         or a dict, the first is used.
@@ -420,6 +427,7 @@ def make_objective(
     check_sample_weight(estimator, params or {})
     scorer = resolve_scoring(estimator, _scoring_with_note(estimator, scoring, target))
     check_bool("cross_fit", cross_fit)
+    check_int("max_rows", max_rows, low=LEAST_MAX_ROWS, optional=True)
     divided = None
     if cross_fit and groups is None and _allows_left_out_rows(scorer, target, repeats, is_classifier(estimator)):
         divided = cross_fit_folds(
@@ -429,6 +437,7 @@ def make_objective(
             random_state=random_state,
             repeats=repeats,
             least_test_rows=scorer.least_rows,
+            max_rows=None if max_rows is None else int(max_rows),
         )
     folds = (
         divided[0]

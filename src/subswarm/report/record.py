@@ -153,6 +153,7 @@ class Selection:
                 for finding, sentence in zip(selector.findings_, self.warnings, strict=True)
             ],
             "held_out": None if self.held_out is None else _nested_json(self.held_out),
+            "nested_front": self._nested_front(),
             "seeds": {str(seed): self._brief(other) for seed, other in self.other_seeds.items()},
             "against": {name: self._brief(other) for name, other in self.other_algorithms.items()},
             "front": [
@@ -179,6 +180,16 @@ class Selection:
             "evaluation_seconds": result.evaluation_seconds,
             "versions": package_versions(),
         }
+
+    def _nested_front(self) -> list[dict[str, object]] | None:
+        """Return the scores for each limit on the cost on rows that the searches did not use, if they were measured."""
+        front, nested = self.selector.front_, self.held_out
+        if nested is None or not nested.fronts:
+            return None
+        return [
+            {"cost": cost, "scores": [_number_or_none(score) for score in scores]}
+            for cost, scores in zip(front.cost.tolist(), nested.front_scores(front.cost).T.tolist(), strict=True)
+        ]
 
     def _brief(self, other: SwarmSelector) -> dict[str, object]:
         return {

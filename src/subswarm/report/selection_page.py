@@ -297,6 +297,39 @@ def _comparison(selection: Selection) -> tuple[Part, ...]:
                 [int(size) == selector.n_features_ for size in front.cardinality],
             ),
         ),
+        *_nested_front(selection),
+    )
+
+
+def _nested_front(selection: Selection) -> tuple[Part, ...]:
+    """Return the table of the front on rows that the searches of the nested cross-validation did not use."""
+    front, scoring = selection.selector.front_, selection.scoring
+    if front.nested_loss is None or front.nested_standard_error is None:
+        return ()
+    limit = "cost at most" if front.is_priced else "features at most"
+    values = zip(
+        front.cost.tolist(),
+        selection.scores(front.loss),
+        selection.scores(front.nested_loss),
+        front.nested_standard_error.tolist(),
+        strict=True,
+    )
+    return (
+        Table(
+            "What a limit costs on rows that the searches did not use",
+            columns(
+                (limit, "number"),
+                (f"{scoring.name}, in the search", "number"),
+                (f"{scoring.name}, nested", "number"),
+                ("standard error", "number"),
+            ),
+            rows(
+                [number(cost, "g"), number(score), number(nested), number(error)]
+                for cost, score, nested, error in values
+            ),
+            note="For each limit, each outer search selects its best subset within the limit. The nested score is the "
+            "mean of their scores on the outer folds.",
+        ),
     )
 
 

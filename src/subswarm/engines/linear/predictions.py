@@ -48,6 +48,8 @@ class PredictionEngine(FastEngine):
     models: ClassVar[tuple[type, ...]]
     decides_exactly: ClassVar[bool] = True
     """Whether close scores are left to scikit-learn."""
+    subtracts: ClassVar[bool] = True
+    """Whether the model computes the probability of the first of two classes as one minus that of the second."""
 
     def __init__(self, estimator: Estimator, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int) -> None:
         super().__init__(estimator, data, n_jobs=n_jobs, max_bytes=max_bytes)
@@ -124,7 +126,8 @@ class PredictionEngine(FastEngine):
             return self._rechecked_scores(masks, margins, hard, self._model_scores)
         probabilities = self._probabilities(out, margins)
         if self.decides_exactly:
-            hard |= doubtful_losses(self._batch, probabilities, bounds, self._truth(), self._starts)
+            subtracts = self.subtracts and probabilities.shape[2] == 2
+            hard |= doubtful_losses(self._batch, probabilities, bounds, self._truth(), self._starts, subtracts)
         return self._rechecked_scores(masks, probabilities, hard, lambda model, rows: model.predict_proba(rows))
 
     def _label_scores(self, masks: Masks, out: FloatArray, bounds: FloatArray) -> FloatArray:
@@ -187,7 +190,7 @@ class PredictionEngine(FastEngine):
         """Return the probabilities of the classes, (P, rows, C), from scores that are log-likelihoods."""
         if out.shape[1] <= 2:
             second = expit(margins)
-            return np.stack([1.0 - second, second], axis=2)
+            return np.stack([1.0 - second if self.subtracts else expit(-margins), second], axis=2)
         values = out.transpose(0, 2, 1).copy()
         for f, count in enumerate(self._n_classes):
             values[:, self._starts[f] : self._starts[f + 1], count:] = -np.inf
