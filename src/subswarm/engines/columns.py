@@ -71,7 +71,10 @@ def library_of(estimator: object) -> str:
 def take_columns(X: Any, mask: Mask) -> Any:
     """Return the selected columns as a table of the same kind: a frame, a sparse matrix or an array."""
     if sparse.issparse(X):
-        return X.tocsc()[:, np.flatnonzero(mask)].tocsr()
+        rows = X.tocsc()[:, np.flatnonzero(mask)].tocsr()
+        if max(rows.nnz, *rows.shape) <= np.iinfo(np.int32).max:  # many estimators refuse indices of 64 bits
+            rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+        return rows
     if hasattr(X, "iloc"):
         return X.iloc[:, np.flatnonzero(mask)]
     return X[:, np.flatnonzero(mask).tolist()] if is_frame(X) else X[:, mask]
