@@ -17,8 +17,9 @@ from typing import Any, Self, cast
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -44,6 +45,8 @@ from subswarm.algorithms import Race, as_algorithm
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm
 from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.engines.base import DEVICES, ENGINES
+from subswarm.engines.boosters import stopped_early
+from subswarm.engines.columns import for_columns, is_frame, params_for_columns, take_columns
 from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataTypeError, SettingError, SubswarmWarning
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
@@ -177,6 +180,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         and store the result in ``held_out_``. It costs one more search for each fold; ``n_jobs`` of them run at a
         time. A number of outer folds follows ``cv`` (see `subswarm.held_out`); a splitter or a list of splits is used
         as it is.
+    early_stopping : int or None
+        For LightGBM, XGBoost, CatBoost and HistGradientBoosting, alone or at the end of a pipeline: stop adding trees
+        after this many without a better score on a tenth of the rows that the model is fitted on. The test rows of a
+        fold are never used for it.
     engine : "auto", "estimator", "fast" or "torch", default="auto"
         What scores the subsets: "auto" is the fastest exact engine, "estimator" is scikit-learn itself, "fast" and
         "torch" are engines that raise an error if they do not support the estimator.
@@ -293,6 +300,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         max_cost: float | None = None,
         feature_costs: Iterable[float] | Mapping[str, float] | None = None,
         held_out: Splits | None = None,
+        early_stopping: int | None = None,
         engine: str = "auto",
         n_jobs: int | None = None,
         device: str = "cpu",
@@ -322,6 +330,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.max_cost = max_cost
         self.feature_costs = feature_costs
         self.held_out = held_out
+        self.early_stopping = early_stopping
         self.engine = engine
         self.n_jobs = n_jobs
         self.device = device
@@ -355,6 +364,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         seed = seed_from(self.random_state)
         fit_params, groups = self._split_metadata(params)
         estimator = set_random_states(clone_estimator(self.estimator), seed)
+        estimator = stopped_early(estimator, self.early_stopping, seed)
         repeats = self._n_repeats()
         objective = make_objective(
             estimator,
@@ -403,9 +413,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.estimator_ = cast(Predictor, estimator)
         self._facts = FitFacts(
             seed,
-            len(objective.data.X),
+            objective.n_rows,
             _name_of_target(y),
-            digest([objective.data.X, objective.data.y]),
+            digest([objective.data.table, objective.data.y]),
             max(0.0, result.algorithm_seconds + result.evaluation_seconds - compiled),
         )
         self.front_: FrontTable = make_front(
@@ -424,11 +434,16 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self._score_by_all(reported)
         self.cv_results_ = _front_scores(result, objective)
         weights = self._fit_metadata(params, fit_params)
-        self.estimator_.fit(objective.data.X[:, self.support_], objective.data.y, **weights)
+        names = objective.data.names
+        self._is_fitted_on_frame = objective.data.frame is not None
+        self._keeps_frames = not objective.data.is_plain and self._is_fitted_on_frame
+        self.estimator_ = for_columns(self.estimator_, self.support_, names)
+        weights = params_for_columns(weights, self.support_, names)
+        self.estimator_.fit(objective.data.columns(self.support_), objective.data.y, **weights)
         self.held_out_: HeldOut | None = None
         if outer is not None and result.stop_reason != "interrupted":
             try:
-                self.held_out_ = self._measure_held_out(outer, X, y, groups, fit_params, seed)
+                self.held_out_ = self._measure_held_out(estimator, outer, X, y, groups, fit_params, seed)
                 if self.held_out_.fronts:
                     nested_scores = self.held_out_.front_scores(self.front_.cost)
                     self.front_ = self.front_.with_nested_losses(objective.scoring.loss(nested_scores))
@@ -487,9 +502,31 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         """The classes of the model fitted on the selected columns."""
         return self.estimator_.classes_
 
-    def _selected_columns(self, X: ArrayLike) -> FloatArray:
-        """Return the selected columns of a table as an array, as the model was fitted on."""
+    def transform(self, X: ArrayLike) -> AnyArray:
+        """Return the selected columns.
+
+        A table of numbers becomes an array, or what ``set_output`` says, as with scikit-learn's own selectors. A frame
+        with other columns, such as categories, stays a frame, and a sparse matrix a sparse matrix.
+
+        Parameters
+        ----------
+        X : table of shape (N, n), with all columns
+
+        Returns
+        -------
+        table of shape (N, ``n_features_``)
+        """
         check_is_fitted(self)
+        if self._keeps_frames and is_frame(X):
+            return self._selected_columns(X)
+        return cast(AnyArray, super().transform(X))
+
+    def _selected_columns(self, X: ArrayLike) -> AnyArray:
+        """Return the selected columns of a table, as the model was fitted on: a frame, a sparse matrix or an array."""
+        check_is_fitted(self)
+        if sparse.issparse(X) or (self._is_fitted_on_frame and is_frame(X)):
+            validate_data(self, X, skip_check_array=True, reset=False)
+            return cast(AnyArray, take_columns(X, self.support_))
         allow_nan = get_tags(self).input_tags.allow_nan
         table = validate_data(
             self, X, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True, reset=False
@@ -538,6 +575,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     def _check_settings(self) -> None:
         """Raise an error that names the setting, before anything is computed."""
         check_estimator(self.estimator)
+        stopped_early(self.estimator, self.early_stopping)
         as_algorithm(self.algorithm)
         check_bool("race", self.race)
         if isinstance(self.max_rows, str):
@@ -681,6 +719,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
 
     def _measure_held_out(
         self,
+        estimator: Estimator,
         outer: tuple[NestedFold, ...],
         X: ArrayLike,
         y: ArrayLike | None,
@@ -690,7 +729,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     ) -> HeldOut:
         if self.verbose:
             print(describe_cost(len(outer), self.n_jobs, self._facts.search_seconds), file=sys.stderr, flush=True)
-        same = clone(self).set_params(estimator=self.estimator_, random_state=seed)
+        same = type(self)(**(self.get_params(deep=False) | {"estimator": estimator, "random_state": seed}))
         front = self.choose in ("knee", "budget") or isinstance(self._algorithm(), MultiObjective)
         return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params, front=front)
 
@@ -768,7 +807,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.input_tags.allow_nan = allows_nan(self.estimator)
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = inner.input_tags.sparse
         tags.target_tags.required = True
         tags.target_tags.multi_output = inner.target_tags.multi_output
         tags.estimator_type = inner.estimator_type

@@ -378,7 +378,8 @@ def _importances(model: object) -> FloatArray | None:
 
 def _forest(task: Task) -> Mask | None:
     """Return the columns whose importance in a random forest exceeds a multiple of the mean, from an inner search."""
-    select = SelectFromModel(RandomForestClassifier(random_state=task.seed))
+    forest = RandomForestClassifier if task.has_classes else RandomForestRegressor
+    select = SelectFromModel(forest(random_state=task.seed))
     return _search_grid(task, select, {"select__threshold": ["0.5*mean", "mean", "1.5*mean", "2*mean", "3*mean"]})
 
 

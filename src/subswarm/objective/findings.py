@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from subswarm._types import AnyArray, FloatArray, IntArray, Mask
 
@@ -59,7 +60,7 @@ def find_in_table(X: FloatArray, y: AnyArray, support: Mask, *, classification: 
     >>> [finding.kind for finding in find_in_table(X, np.arange(40) % 2, np.ones(2, bool), classification=True)]
     ['id', 'constant']
     """
-    if y.ndim != 1:
+    if y.ndim != 1 or sparse.issparse(X):
         return []
     finite = np.asarray(np.isfinite(X).all(axis=0))
     constant = np.flatnonzero(_is_constant(X))
