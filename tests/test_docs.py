@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [
     "docs/algorithms.md",
+    "docs/expensive.md",
     "docs/guide.md",
     "docs/how-it-works.md",
     "docs/index.md",
