@@ -16,6 +16,7 @@ from subswarm._display import format_duration
 from subswarm._types import AnyArray, FloatArray, IntArray
 from subswarm.errors import DataError
 from subswarm.nested import QUIET, Selector
+from subswarm.objective.objective import clone_estimator
 
 __all__ = ["PermutationTest", "describe_permutations", "run_permutations", "shuffles"]
 
@@ -84,7 +85,8 @@ def run_permutations(
     params: Mapping[str, object] | None = None,
 ) -> PermutationTest:
     """Repeat the search on each shuffled target, ``n_jobs`` at a time; ``params`` is the metadata of ``fit``."""
-    quiet = clone(selector).set_params(**QUIET)
+    settings = selector.get_params(deep=False) | QUIET | {"estimator": clone_estimator(selector.estimator)}
+    quiet = type(selector)(**settings)
     scores = Parallel(n_jobs=n_jobs)(
         delayed(_best_score)(clone(quiet), X, y[order], dict(params or {})) for order in orders
     )

@@ -6,28 +6,30 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import clone, is_regressor
 from sklearn.model_selection import cross_validate
-from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from subswarm._checks import check_int, check_jobs, shown
 from subswarm._display import format_duration
 from subswarm._search.fronts import FrontTable
 from subswarm._types import Estimator, FloatArray, Mask, Masks, Scorer, Scorings, Splits
+from subswarm.engines.boosters import stopped_early
+from subswarm.engines.columns import column_names, for_columns, is_frame, params_for_columns, take_columns
 from subswarm.engines.data import Fold
 from subswarm.errors import SettingError
-from subswarm.objective.objective import check_estimator, check_metadata
+from subswarm.objective.objective import check_estimator, check_metadata, clone_estimator
 from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
 from subswarm.objective.scoring import first_scoring, resolve_scoring, scoring_for_target
-from subswarm.objective.validation import allows_nan, check_groups, check_table, check_target
+from subswarm.objective.validation import check_groups, check_target, read_table
 
 __all__ = [
     "QUIET",
@@ -60,6 +62,7 @@ class Selector(Estimator, Protocol):
     estimator: Estimator
     cv: Splits | None
     scoring: Scorings
+    early_stopping: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,10 +237,10 @@ def plan_outer_folds(
     """Return the outer folds that `held_out` uses; raise an error if a search cannot run on one of them."""
     estimator = selector.estimator
     check_estimator(estimator)
-    table = check_table(X, allow_nan=allows_nan(estimator))
+    table = read_table(X, estimator).values
     multi_output = get_tags(estimator).target_tags.multi_output
-    target = check_target(y, len(table), numeric=is_regressor(estimator), multi_output=multi_output)
-    check_groups(groups, len(table))
+    target = check_target(y, table.shape[0], numeric=is_regressor(estimator), multi_output=multi_output)
+    check_groups(groups, table.shape[0])
     return nested_folds(
         selector.cv,
         folds,
@@ -265,21 +268,18 @@ def run_outer_folds(
     """Search and score on each of the planned outer folds, ``n_jobs`` at a time."""
     params = dict(params or {})
     started = time.perf_counter()
-    quiet = clone(selector).set_params(**QUIET)
+    settings = selector.get_params(deep=False) | QUIET | {"estimator": clone_estimator(selector.estimator)}
+    quiet = type(selector)(**settings)
     scoring = first_scoring(scoring_for_target(selector.estimator, selector.scoring, np.asarray(y)))
     for_search = params if groups is None else {**params, "groups": groups}
-    for_both = {
-        **{f"select__{name}": value for name, value in for_search.items()},
-        **{f"model__{name}": value for name, value in params.items()},
-    }
     found = Parallel(n_jobs=n_jobs)(
         delayed(_search_and_score)(
-            Pipeline([("select", clone(quiet).set_params(cv=each.cv)), ("model", clone(selector.estimator))]),
+            clone(quiet).set_params(cv=each.cv),
             X,
             y,
             each.outer,
             scoring,
-            for_both,
+            for_search,
             params if front else None,
         )
         for each in outer
@@ -312,7 +312,7 @@ def describe_cost(folds: int, n_jobs: int | None, seconds: float) -> str:
 
 def _check_selector(selector: object) -> None:
     """Raise SettingError for anything that does not have the settings of a `SwarmSelector`."""
-    expected = {"estimator", "cv", "scoring", *QUIET}
+    expected = {"estimator", "cv", "scoring", "early_stopping", *QUIET}
     if not isinstance(selector, type) and hasattr(selector, "get_params"):
         try:
             if expected <= set(selector.get_params(deep=False)):
@@ -323,7 +323,7 @@ def _check_selector(selector: object) -> None:
 
 
 def _search_and_score(
-    pipeline: Pipeline,
+    selector: Selector,
     X: ArrayLike,
     y: ArrayLike | None,
     fold: Fold,
@@ -333,12 +333,13 @@ def _search_and_score(
 ) -> tuple[float, float, Mask, NestedFront | None]:
     """Return the score on an outer fold's test rows, the score that the search reported, and the columns selected.
 
-    Also returns the scores of the search's front, if ``front_params`` has the metadata of its fits.
+    A selector predicts with its estimator fitted on the selected columns of the training rows. Also returns the scores
+    of the search's front, if ``front_params`` has the metadata of its fits.
     """
-    score, fitted = score_left_out(pipeline, X, y, fold, scoring=scoring, params=params)
-    search, model = fitted[0], pipeline[-1]
+    score, search = score_left_out(selector, X, y, fold, scoring=scoring, params=params)
     if search.result_.stop_reason == "interrupted":  # Ctrl-C means all searches, not this one
         raise KeyboardInterrupt
+    model = stopped_early(clone_estimator(selector.estimator), selector.early_stopping)
     front = None if front_params is None else _score_front(search.front_, model, X, y, fold, scoring, front_params)
     return score, search.best_score_, search.support_, front
 
@@ -353,8 +354,16 @@ def _score_front(
     params: Mapping[str, object],
 ) -> NestedFront:
     """Return the scores of the model with each subset on a front, fitted and scored on the rows of an outer fold."""
+    names, table = column_names(X), X if is_frame(X) or sparse.issparse(X) else np.asarray(X)
     scores = [
-        _score_model(model, _safe_indexing(X, np.flatnonzero(mask), axis=1), y, [fold], scoring, params)[0]
+        _score_model(
+            for_columns(model, mask, names),
+            take_columns(table, mask),
+            y,
+            [fold],
+            scoring,
+            params_for_columns(params, mask, names),
+        )[0]
         for mask in front.masks
     ]
     return NestedFront(front.cost, np.array(scores))
@@ -371,7 +380,7 @@ def _score_model(
 ) -> FloatArray:
     """Return the score of a model on each fold, fitted on the training rows of the fold."""
     found = cross_validate(
-        clone(model),
+        clone_estimator(model),
         X,
         y,
         cv=[(fold.train, fold.test) for fold in folds],
@@ -384,23 +393,23 @@ def _score_model(
 
 
 def score_left_out(
-    pipeline: Pipeline,
+    estimator: Estimator,
     X: ArrayLike,
     y: ArrayLike | None,
     fold: Fold,
     *,
     scoring: str | Scorer | None = None,
     params: Mapping[str, object] | None = None,
-) -> tuple[float, Pipeline]:
-    """Fit a pipeline of selection and model on the training rows of a fold, and score it on the test rows.
+) -> tuple[float, Any]:
+    """Fit an estimator on the training rows of a fold, and score it on the test rows.
 
-    Returns the score and the fitted pipeline.
+    Returns the score and the fitted estimator.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")  # already given for all rows
         warnings.filterwarnings("ignore", message=r"scoring='roc_auc' of")  # likewise
         found = cross_validate(
-            pipeline,
+            estimator,
             X,
             y,
             cv=[(fold.train, fold.test)],
@@ -423,6 +432,7 @@ def _score_all_columns(
 ) -> FloatArray:
     """Return the scores of the model with all columns, or NaN for each fold if it fails."""
     try:
-        return _score_model(selector.estimator, X, y, [each.outer for each in outer], scoring, params, n_jobs)
+        model = stopped_early(clone_estimator(selector.estimator), selector.early_stopping)
+        return _score_model(model, X, y, [each.outer for each in outer], scoring, params, n_jobs)
     except Exception:  # an estimator may raise anything on all columns; the nested scores are still valid
         return np.full(len(outer), np.nan)

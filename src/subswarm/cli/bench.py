@@ -15,12 +15,12 @@ from subswarm.errors import SettingError
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Measure this machine.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Run benchmarks on this machine.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def _main() -> None:
-    """Measure this machine."""
+    """Run benchmarks on this machine."""
 
 
 @app.command()
@@ -144,6 +144,9 @@ def pareto(
         int, typer.Option(min=0, help="Seed of the folds; run r searches with the seed after it by r.")
     ] = 0,
     evaluations: Annotated[int, typer.Option(min=1, help="Evaluations per run.")] = 6000,
+    unseen: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share of the rows kept from the searches, to score the fronts on.")
+    ] = 0.0,
     jobs: Annotated[int, typer.Option(help="Number of workers; -1 means all cores.")] = 1,
     store: Annotated[
         Path | None, typer.Option(help="A file that keeps the fronts; runs that are in it are not run again.")
@@ -174,6 +177,7 @@ def pareto(
             runs=runs,
             seed=seed,
             evaluations=evaluations,
+            unseen=unseen,
             n_jobs=jobs,
             store=store,
             report=report,
@@ -191,8 +195,8 @@ def answers(
     problems: Annotated[
         str,
         typer.Option(
-            help="Problems separated by commas: KIND-ROWSxCOLUMNS (falling, correlated, xor, noise or rare), data "
-            "sets, files of --more, or the groups made, uci and more."
+            help="Problems separated by commas: KIND-ROWSxCOLUMNS (falling, correlated, xor, noise, rare or amounts), "
+            "data sets, files of --more, or the groups made, uci and more."
         ),
     ] = "made",
     models: Annotated[str, typer.Option(help="Models, separated by commas.")] = "nb,knn",
@@ -212,7 +216,7 @@ def answers(
     def report(row: Row) -> None:
         result = f"error {row.error:.4f}, {row.size:.1f} columns, {row.seconds:.2f} s"
         if row.size != row.size:
-            result = "does not apply (boruta needs its package, rfecv importances, truth a made-up table)"
+            result = "does not apply (boruta and mlxtend need their packages, rfecv importances, truth a made-up table)"
         typer.echo(f"{row.problem}, {row.model}, {row.selector}: {result}", err=True)
 
     check_output(out, option="--out")

@@ -271,6 +271,7 @@ def _fit_again(
     selector: SwarmSelector, X: ArrayLike, y: ArrayLike, params: Mapping[str, object] | None, **changes: object
 ) -> SwarmSelector:
     copy: SwarmSelector = clone(selector)
+    copy.set_params(**selector._chosen_limits)  # the budget that was chosen, and not another one
     copy.set_params(checkpoint=None, verbose=0, record=False, held_out=None, permutation_test=None, **changes)
     fitted = copy.fit(X, y, **(params or {}))
     if fitted.result_.stop_reason == "interrupted":  # Ctrl-C means all searches, not this one

@@ -137,7 +137,7 @@ def _features(selection: Selection) -> Table:
 
 
 def _reliability(selection: Selection) -> tuple[Part, ...]:
-    """Return what the search itself cannot measure: nested scores, and agreement with other folds and seeds."""
+    """Return nested scores, and the agreement with other folds and seeds, or how to measure them."""
     selector, nested = selection.selector, selection.held_out
     if nested is None:
         parts: list[Part] = [
