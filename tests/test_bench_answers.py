@@ -114,3 +114,15 @@ def test_the_command_writes_a_markdown_table(tmp_path):
     assert lines[1][0] == "| falling-60x10"
     assert all(float(cells[2]) < 0.35 for cells in lines[1:])
     assert [cells[4] for cells in lines[9:]] == ["–"] * 8
+
+
+@pytest.mark.parametrize("selector", ["sfs", "mlxtend", "forest"])
+@pytest.mark.slow
+def test_selectors_of_other_packages_find_the_strongest_column(selector):
+    if selector == "mlxtend":
+        pytest.importorskip("mlxtend")
+    task = make_table("falling", 80, 10, seed=3)
+    mask = SELECTORS[selector](task)
+    strongest = f_classif(task.X_test, task.y_test)[0].argmax()
+    assert mask[strongest]
+    assert 0 < mask.sum() <= 10

@@ -239,7 +239,7 @@ def test_another_algorithm_compares_its_front_on_new_folds():
         for choose in ("best", "smallest")
     }
     assert found["smallest"].n_features_ < found["best"].n_features_
-    assert found["smallest"].honest_score_ is None
+    assert found["smallest"].result_.finalists is None
     front = found["smallest"].result_.front
     assert any(np.array_equal(mask, found["smallest"].support_) for mask in front.masks)
 
@@ -257,7 +257,7 @@ def test_regression_is_guided_by_the_ranking_that_allows_it():
 def test_small_budgets_use_all_rows(wine):
     X, y = wine
     selector = SwarmSelector(GaussianNB(), max_evaluations=3000, random_state=0).fit(X, y)
-    assert selector.honest_score_ is None
+    assert selector.result_.finalists.left_out is None
     assert selector.result_.n_partitions == 3
 
 

@@ -17,7 +17,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.feature_selection import RFECV, SelectFromModel, SelectKBest, f_classif, f_regression
+from sklearn.feature_selection import (
+    RFECV,
+    SelectFromModel,
+    SelectKBest,
+    SequentialFeatureSelector,
+    f_classif,
+    f_regression,
+)
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, StratifiedShuffleSplit
@@ -39,7 +46,19 @@ from subswarm.study.analysis.text_table import Grid, render
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-__all__ = ["MADE", "SELECTORS", "Row", "Task", "format_tables", "make_table", "measure", "problem_names", "tasks_of"]
+__all__ = [
+    "MADE",
+    "SELECTORS",
+    "Row",
+    "Task",
+    "draw_rows",
+    "format_tables",
+    "made_size",
+    "make_table",
+    "measure",
+    "problem_names",
+    "tasks_of",
+]
 
 KINDS = ("falling", "correlated", "xor", "noise", "rare", "amounts")
 MADE = (
@@ -117,7 +136,7 @@ def problem_names(wanted: str, more: str | None = None) -> list[str]:
     found: list[str] = []
     for name in wanted.split(","):
         known = [*groups, *MADE, *names(), *(path.stem for path in _files(more))]
-        if name not in known and not _size_of(name):
+        if name not in known and not made_size(name):
             raise SettingError(
                 f"there is no problem {name!r}.{suggest(name, known)} Give made, uci, more, a data set, the name of a "
                 f"file in the folder --more, or KIND-ROWSxCOLUMNS with a kind of {', '.join(KINDS)}."
@@ -128,7 +147,7 @@ def problem_names(wanted: str, more: str | None = None) -> list[str]:
 
 def tasks_of(problem: str, *, folds: int, seeds: int, seed: int, more: str | None = None) -> Iterator[Task]:
     """Draw the tasks of a problem: ``seeds`` made-up tables or 70/30 splits, or ``folds`` outer folds of a table."""
-    if size := _size_of(problem):
+    if size := made_size(problem):
         for number in range(seeds):
             yield replace(make_table(*size, seed=seed, number=number), seed=seed_of_repeat(seed, number))
         return
@@ -158,8 +177,8 @@ def make_table(kind: str, rows: int, columns: int, *, seed: int, number: int = 0
         raise SettingError(f"a made-up table {kind!r} needs at least 20 rows and {max(drawn, 1)} columns.")
     places = np.random.default_rng(seed).permutation(columns)
     rng = np.random.default_rng([seed, number])
-    X, y = _draw(kind, rows, columns, rng)
-    X_test, y_test = _draw(kind, TEST_ROWS, columns, rng)
+    X, y = draw_rows(kind, rows, columns, rng)
+    X_test, y_test = draw_rows(kind, TEST_ROWS, columns, rng)
     noise = (np.arange(columns) >= drawn)[places]
     scoring = {"rare": "roc_auc", "amounts": "r2"}.get(kind, "accuracy")
     return Task(X[:, places], y, X_test[:, places], y_test, noise, scoring)
@@ -357,6 +376,34 @@ def _importances(model: object) -> FloatArray | None:
     return getattr(last, "coef_", getattr(last, "feature_importances_", None))
 
 
+def _forest(task: Task) -> Mask | None:
+    """Return the columns whose importance in a random forest exceeds a multiple of the mean, from an inner search."""
+    forest = RandomForestClassifier if task.has_classes else RandomForestRegressor
+    select = SelectFromModel(forest(random_state=task.seed))
+    return _search_grid(task, select, {"select__threshold": ["0.5*mean", "mean", "1.5*mean", "2*mean", "3*mean"]})
+
+
+def _sequential(task: Task) -> Mask | None:
+    """Return the columns of scikit-learn's forward selection, which ends when the score rises by less than 0.001."""
+    search = SequentialFeatureSelector(
+        task.model, n_features_to_select="auto", tol=0.001, scoring=task.scoring, cv=task.folds
+    )
+    return np.asarray(search.fit(task.X, task.y).support_)
+
+
+def _mlxtend(task: Task) -> Mask | None:
+    """Return the best subset of at most 15 columns on the way of mlxtend's floating forward selection."""
+    if find_spec("mlxtend") is None:
+        return None
+    from mlxtend.feature_selection import SequentialFeatureSelector as Floating
+
+    columns = task.X.shape[1]
+    search = Floating(
+        task.model, (1, min(MOST_SIZES, columns)), forward=True, floating=True, scoring=task.scoring, cv=task.folds
+    )
+    return np.isin(np.arange(columns), search.fit(task.X, task.y).k_feature_idx_)
+
+
 def _boruta(task: Task) -> Mask | None:
     if find_spec("boruta") is None:
         return None
@@ -378,6 +425,9 @@ SELECTORS: dict[str, Callable[[Task], Mask | None]] = {
     "rfecv": _rfecv,
     "mrmr": partial(_select_ranked, ranking="mrmr"),
     "l1": _l1,
+    "forest": _forest,
+    "sfs": _sequential,
+    "mlxtend": _mlxtend,
     "sffs": partial(_swarm, algorithm="sffs"),
     "2d-upso": partial(_swarm, algorithm="2d-upso"),
     "bpso": partial(_swarm, algorithm="bpso"),
@@ -386,7 +436,7 @@ SELECTORS: dict[str, Callable[[Task], Mask | None]] = {
 """The selectors by name."""
 
 
-def _draw(kind: str, rows: int, columns: int, rng: Generator) -> tuple[FloatArray, AnyArray]:
+def draw_rows(kind: str, rows: int, columns: int, rng: Generator) -> tuple[FloatArray, AnyArray]:
     """Draw rows whose informative columns come first."""
     X = rng.standard_normal((rows, columns))
     if kind == "amounts":
@@ -404,7 +454,7 @@ def _draw(kind: str, rows: int, columns: int, rng: Generator) -> tuple[FloatArra
     return X, y
 
 
-def _size_of(problem: str) -> tuple[str, int, int] | None:
+def made_size(problem: str) -> tuple[str, int, int] | None:
     """Return kind, rows and columns of a made-up table, or None for another name."""
     found = re.fullmatch(rf"({'|'.join(KINDS)})-(\d+)x(\d+)", problem)
     return (found[1], int(found[2]), int(found[3])) if found else None

@@ -83,7 +83,7 @@ def fixed_folds(
         raise DataError(f"{setting} cannot split the rows into folds: {error}") from error
     if not splits:
         raise DataError(f"{setting} gave no folds; at least one split into training and test rows is needed.")
-    return tuple(Fold(_rows(train, len(X), setting), _rows(test, len(X), setting)) for train, test in splits)
+    return tuple(Fold(_rows(train, len(y), setting), _rows(test, len(y), setting)) for train, test in splits)
 
 
 def default_folds(y: AnyArray, *, classifier: bool, least_test_rows: int = 1) -> tuple[int, str]:

@@ -44,7 +44,7 @@ _TIE = 1e-3
 
 @dataclass(frozen=True)
 class CrossFit:
-    """What a search on a cross-fitted objective knows of the table.
+    """What a search on a cross-fitted objective knows about the table.
 
     Attributes
     ----------
