@@ -187,7 +187,7 @@ def test_pure_noise_is_reported_as_chance():
     before = SwarmSelector(GaussianNB(), random_state=0, repeats=6, choose="best").fit(X, y)
     assert before.best_score_ > 0.6
     assert selector.n_features_ == 1 < before.n_features_
-    assert [finding for finding in selector.findings_ if finding.kind == "majority"]
+    assert {"majority", "nothing found"} <= {finding.kind for finding in selector.findings_}
 
 
 def test_the_result_depends_on_neither_the_workers_nor_an_interruption(wine, tmp_path):
@@ -264,6 +264,20 @@ def test_small_budgets_use_all_rows(wine):
 def test_an_unknown_guide_is_refused():
     with pytest.raises(Exception, match="guides"):
         TwoDElite(guides=("anova",))
+
+
+def test_weak_but_real_columns_are_found():
+    X, y = falling(300, 20, seed=6, informative=3)
+    selector = SwarmSelector(GaussianNB(), max_evaluations=4000, random_state=0).fit(X, y)
+    assert "nothing found" not in {finding.kind for finding in selector.findings_}
+    assert selector.support_[:2].all()
+
+
+def test_a_variance_that_is_small_by_chance_does_not_count_alone():
+    masks = np.tri(4, dtype=bool)
+    losses = np.array([[0.4, 0.5, 0.3, 0.4], [0.16, 0.2, 0.13, 0.22], [0.12, 0.12, 0.12, 0.12], [0.1, 0.1, 0.1, 0.1]])
+    assert smallest_not_worse(masks, losses[:, None], width=2.0) == 2  # its differences to the best do not vary at all
+    assert smallest_not_worse(masks, losses[:, None], width=0.5) == 3
 
 
 def test_smallest_not_worse_compares_in_pairs():

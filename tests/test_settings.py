@@ -175,7 +175,7 @@ def test_an_objective_refuses_a_wrong_value_by_the_settings_name_or_takes_it(set
         ({"algorithm": "2d-elit"}, "no algorithm '2d-elit' .did you mean '2d-elite'"),
         ({"algorithm": "nope"}, "no algorithm 'nope'; there are 2d-elite, "),
         ({"estimator": GaussianNB}, "estimator must be a scikit-learn estimator object"),
-        ({"max_evaluations": None}, "max_evaluations, max_seconds and patience"),
+        ({"max_evaluations": None}, "max_evaluations, max_fits, max_seconds and patience"),
         ({"max_evaluations": 0}, "max_evaluations must be"),
         ({"max_seconds": "1"}, "max_seconds must be"),
     ],

@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, cast
@@ -29,19 +30,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from subswarm._checks import check_bool, check_choice, check_int, check_real, shown
-from subswarm._compilation import announced, compile_seconds
+from subswarm._compilation import announced, compile_seconds, may_compile_aside
 from subswarm._fingerprint import digest
 from subswarm._search.budget import Budget
 from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
-from subswarm._search.choice import RULES, choose_subset, known_subset
+from subswarm._search.choice import RULES, choose_subset, found_something, known_subset
 from subswarm._search.fronts import CostFront, FrontTable, column_prices, feature_prices, make_front
 from subswarm._search.honest import HonestScore, corrected_score
 from subswarm._search.loop import search
+from subswarm._search.plan import AUTO, Plan, PlanLimits, is_auto, plan_search
 from subswarm._search.result import History, SearchResult
 from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Predictor, Scorings, Splits, Subset
-from subswarm.algorithms import Race, as_algorithm
-from subswarm.algorithms.base import Algorithm, AnyAlgorithm
+from subswarm._warm_up import prepare_kernels
+from subswarm.algorithms import Race, TwoDElite, as_algorithm
+from subswarm.algorithms.base import Algorithm
 from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.engines.base import DEVICES, ENGINES
 from subswarm.engines.boosters import stopped_early
@@ -53,6 +56,7 @@ from subswarm.objective.constraints import Space, make_space
 from subswarm.objective.filters import RANKINGS
 from subswarm.objective.findings import Finding, find_in_scores, find_in_table
 from subswarm.objective.folds import DEFAULT_FOLDS
+from subswarm.objective.foldwise import FoldwiseObjective
 from subswarm.objective.objective import ColumnsView, Objective, check_estimator, clone_estimator, make_objective
 from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
 from subswarm.objective.scoring import first_scoring, resolve_all, resolve_scoring, scoring_for_target
@@ -80,7 +84,7 @@ MOST_ROWS = 5000
 
 @dataclass(frozen=True)
 class FitFacts:
-    """What a report needs to know of the data passed to ``fit``.
+    """What a report says about the data passed to ``fit``.
 
     Attributes
     ----------
@@ -118,8 +122,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     ----------
     estimator : estimator or pipeline
         The model that will use the features. Clones of it are scored; the object itself stays unfitted.
-    algorithm : str or algorithm, default="2d-elite"
-        A name from ``subswarm.algorithms.names()``, or an algorithm object with your own settings.
+    algorithm : str or algorithm, default="auto"
+        A name from ``subswarm.algorithms.names()``, or an algorithm object with your own settings. "auto" is
+        "2d-guided" for a model that has ``feature_importances_`` or ``coef_`` (or is histogram gradient boosting) and
+        no fast engine, such as boosted trees and forests, and "2d-elite" for all others.
     cv : int, splitter, list of splits or None
         The folds, drawn once before the search. An integer means shuffled folds (stratified for a classifier) drawn
         with ``random_state``. None means 10 folds, or fewer (with a warning) if there are fewer rows or no class has
@@ -142,9 +148,13 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     scoring : str, callable, list of str, dict or None
         As in scikit-learn. None is the estimator's own score. Of several scorers (a list of names, or a dict of scorers
         by name) the search optimises the first; ``scores_`` and ``front_scores_`` have all of them.
-    max_evaluations : int or None, default=6000
+    max_evaluations : int, "auto" or None, default="auto"
         Number of subsets that may be scored, repeated ones included. If the cross-validation is repeated, each repeat
-        counts.
+        counts. "auto" is 6000 with a fast engine, and without limit if ``max_fits`` is set. For other models the time
+        of a fit is measured first, and "auto" is what takes about three minutes (or ``max_seconds``), at most 6000. The
+        number depends on the speed of the machine then, so set a number or ``max_fits`` for repeatable results.
+    max_fits : int or None
+        Number of times the estimator may be fitted in the search: an evaluation takes one fit for each fold.
     max_seconds : float or None
         Time limit of the search.
     patience : int or None
@@ -238,8 +248,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
     findings_ : tuple of Finding
-        What makes the score less meaningful than it looks: a score at the share of the most frequent class, a column
-        that tells the target, ids, constant and duplicated columns, and so on.
+        Warnings about the table and the scores: nothing found, a score no better than the share of the commonest
+        class, a column that is a copy of the target, ids, constant and duplicated columns, and so on.
     result_ : SearchResult
         The search: best subset, best subset of each size (``front``), engine, timings.
     history_ : History
@@ -279,14 +289,15 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     def __init__(
         self,
         estimator: Estimator,
-        algorithm: str | Algorithm[Any] = "2d-elite",
+        algorithm: str | Algorithm[Any] = "auto",
         *,
         cv: Splits | None = None,
         repeats: int | str = "auto",
         max_rows: int | str | None = "auto",
         race: bool = False,
         scoring: Scorings = None,
-        max_evaluations: int | None = 6000,
+        max_evaluations: int | str | None = "auto",
+        max_fits: int | None = None,
         max_seconds: float | None = None,
         patience: int | None = None,
         min_features: int = 1,
@@ -317,6 +328,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.race = race
         self.scoring = scoring
         self.max_evaluations = max_evaluations
+        self.max_fits = max_fits
         self.max_seconds = max_seconds
         self.patience = patience
         self.min_features = min_features
@@ -339,6 +351,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.checkpoint = checkpoint
         self.record = record
 
+    @may_compile_aside()
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: object) -> Self:
         """Search for the best subset of columns.
 
@@ -358,19 +371,16 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if self.held_out is not None:
             check_outer("held_out", self.held_out)
             check_no_routing(params)
-        budget = Budget(evaluations=self.max_evaluations, seconds=self.max_seconds, patience=self.patience)
         seed = seed_from(self.random_state)
         fit_params, groups = self._split_metadata(params)
         estimator = set_random_states(clone_estimator(self.estimator), seed)
         estimator = stopped_early(estimator, self.early_stopping, seed)
-        repeats = self._n_repeats()
-        objective = make_objective(
+        make = partial(
+            make_objective,
             estimator,
             X,
             y,
             cv=self.cv,
-            repeats=repeats,
-            cross_fit=isinstance(self.repeats, str) and repeats >= FEWEST_CROSS_FITTED,
             max_rows=MOST_ROWS if isinstance(self.max_rows, str) else self.max_rows,
             scoring=self.scoring,
             groups=groups,
@@ -380,6 +390,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             engine=self.engine,
             params=fit_params,
         )
+        plan = self._plan(make)
+        objective = plan.objective
         if self.race and objective.n_partitions == 1:
             raise SettingError(
                 "race=True needs a repeated cross-validation, and this one has 1 repeat; set repeats=4, say, or use a "
@@ -402,9 +414,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         prices = self._prices(space)
         seen = None if prices is None else CostFront(prices, objective.n_partitions)
         compiled = compile_seconds()
+        prepare_kernels(objective, plan.algorithm, plan.budget.evaluations, announce=bool(self.verbose))
         with announced(bool(self.verbose)):
-            result = self._search(objective, space, budget, seed, prices, seen)
+            result = self._search(plan, space, seed, prices, seen)
         compiled = compile_seconds() - compiled
+        if plan.is_foldwise:  # its partitions are folds, and not repeats of all of them
+            result = replace(result, n_partitions=plan.n_repeats)
         self.result_ = result
         self.history_: History = result.history
         self.estimator_ = cast(Predictor, estimator)
@@ -417,7 +432,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         )
         self.front_: FrontTable = make_front(
             result,
-            objective.losses_of,
+            _losses_known(result, objective),
             names=getattr(self, "feature_names_in_", None),
             owner=space.owner,
             prices=prices,
@@ -573,7 +588,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         """Raise an error that names the setting, before anything is computed."""
         check_estimator(self.estimator)
         stopped_early(self.estimator, self.early_stopping)
-        as_algorithm(self.algorithm)
+        if not is_auto(self.algorithm):
+            as_algorithm(self.algorithm)
         check_bool("race", self.race)
         if isinstance(self.max_rows, str):
             check_choice("max_rows", self.max_rows, ("auto",))
@@ -590,12 +606,16 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         check_int("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, low=0)
         check_int("min_features", self.min_features, low=1)
         check_int("max_features", self.max_features, low=1, optional=True)
-        check_int("max_evaluations", self.max_evaluations, low=1, optional=True)
+        if isinstance(self.max_evaluations, str):
+            check_choice("max_evaluations", self.max_evaluations, (AUTO,))
+        else:
+            check_int("max_evaluations", self.max_evaluations, low=1, optional=True)
+        check_int("max_fits", self.max_fits, low=1, optional=True)
         check_real("max_seconds", self.max_seconds, low=0, optional=True)
         check_int("patience", self.patience, low=1, optional=True)
-        if self.max_evaluations is self.max_seconds is self.patience is None:
+        if self.max_evaluations is self.max_fits is self.max_seconds is self.patience is None:
             raise SettingError(
-                "set at least one of max_evaluations, max_seconds and patience, so that the search ends."
+                "set at least one of max_evaluations, max_fits, max_seconds and patience, so that the search ends."
             )
         _check_preselection(self.preselect)
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | PathLike):
@@ -622,23 +642,46 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         except TypeError as error:  # column names of mixed types
             raise DataTypeError(str(error)) from error
 
-    def _n_repeats(self) -> int:
+    def _n_repeats(self, evaluations: int | None) -> int:
         """Return the number of repeats of the cross-validation: the one that was set, or that of "auto"."""
         if not isinstance(self.repeats, str):
             return self.repeats
         check_choice("repeats", self.repeats, ("auto",))
-        distributes = as_algorithm(self.algorithm).uses_single_partitions and not self.race
+        algorithm = TwoDElite() if is_auto(self.algorithm) else as_algorithm(self.algorithm)
+        distributes = algorithm.uses_single_partitions and not algorithm.uses_importances and not self.race
         end_is_known = self.patience is None  # the islands merge their subsets at the end of the budget
         may_repeat = self.cv is None or isinstance(self.cv, int | np.integer)
         if not (distributes and end_is_known and may_repeat):
             return 1
-        if self.max_evaluations is None:
+        if evaluations is None:
             return MOST_REPEATS
-        return int(np.clip(int(self.max_evaluations) // EVALUATIONS_PER_REPEAT, 1, MOST_REPEATS))
+        return int(np.clip(evaluations // EVALUATIONS_PER_REPEAT, 1, MOST_REPEATS))
 
-    def _algorithm(self) -> AnyAlgorithm:
-        algorithm = as_algorithm(self.algorithm)
-        return Race(algorithm) if self.race and not isinstance(algorithm, Race) else algorithm
+    def _plan(self, make: Callable[..., Objective]) -> Plan:
+        """Return the algorithm, the objective and the budget of the search; ``make`` makes an objective."""
+        limits = PlanLimits(self.max_evaluations, self.max_fits, self.max_seconds, self.patience)
+
+        def make_repeated(evaluations: int | None) -> Objective:
+            repeats = self._n_repeats(evaluations)
+            cross_fit = isinstance(self.repeats, str) and repeats >= FEWEST_CROSS_FITTED
+            return make(repeats=repeats, cross_fit=cross_fit)
+
+        likely = limits.likely_evaluations()
+        objective = make_repeated(likely)
+        if likely is None and self.max_fits is not None:
+            likely = int(self.max_fits) // objective.data.folds_each
+            objective = make_repeated(likely)
+        plan = plan_search(
+            objective,
+            TwoDElite() if self.race and is_auto(self.algorithm) else self.algorithm,
+            limits,
+            n_jobs=self.n_jobs,
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+        )
+        self._chosen_limits = plan.chosen_limits
+        if plan.is_foldwise or self._n_repeats(plan.evaluations) == self._n_repeats(likely):
+            return plan
+        return replace(plan, objective=make_repeated(plan.evaluations))  # fewer repeats for fewer evaluations
 
     def _prices(self, space: Space) -> FloatArray | None:
         """Return the price of each feature of the search, or None without prices."""
@@ -660,19 +703,21 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
 
     def _search(
         self,
-        objective: Objective,
+        plan: Plan,
         space: Space,
-        budget: Budget,
         seed: int,
         prices: FloatArray | None,
         seen: CostFront | None,
     ) -> SearchResult:
-        algorithm = self._algorithm()
+        objective, budget = plan.objective, plan.budget
+        algorithm = Race(plan.algorithm) if self.race and not isinstance(plan.algorithm, Race) else plan.algorithm
         scoring = objective.scoring
         line = ProgressBar(budget.evaluations, scoring.score, scoring.name) if self.verbose else nullcontext()
         view = ColumnsView(objective, space)
         callbacks = check_callbacks(self.callbacks)
-        notice = [self._time_notice(objective, budget)] if self.verbose else []
+        if self.verbose and plan.notice:
+            print(plan.notice, file=sys.stderr, flush=True)
+        notice = [self._time_notice(objective, budget)] if self.verbose and not plan.is_measured else []
         with line as shown:
             result = search(
                 algorithm if prices is None else algorithm.with_costs(tuple(prices.tolist())),
@@ -726,8 +771,11 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     ) -> HeldOut:
         if self.verbose:
             print(describe_cost(len(outer), self.n_jobs, self._facts.search_seconds), file=sys.stderr, flush=True)
-        same = type(self)(**(self.get_params(deep=False) | {"estimator": estimator, "random_state": seed}))
-        front = self.choose in ("knee", "budget") or isinstance(self._algorithm(), MultiObjective)
+        same = type(self)(
+            **(self.get_params(deep=False) | {"estimator": estimator, "random_state": seed} | self._chosen_limits)
+        )
+        is_multi_objective = not is_auto(self.algorithm) and isinstance(as_algorithm(self.algorithm), MultiObjective)
+        front = self.choose in ("knee", "budget") or is_multi_objective
         return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params, front=front)
 
     def _score(self, objective: Objective, chosen: Subset) -> None:
@@ -780,6 +828,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                 baseline=self.baseline_score_,
                 nested=None if nested is None else (nested.score, nested.baseline_score),
                 left_out=self.honest_score_,
+                found_something=found_something(self.result_, objective),
             ),
             *find_in_table(data.X, data.y, self.support_, classification=is_of_classes),
         )
@@ -829,6 +878,15 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         from subswarm.report.summary import summary_html  # imported here: the summary imports this module
 
         return summary_html(self)
+
+
+def _losses_known(result: SearchResult, objective: Objective) -> Callable[[Mask], FloatArray]:
+    """Return a function from a subset to its loss in each fold, which makes no fits for the subsets of a path."""
+    finalists = result.finalists
+    if not isinstance(objective, FoldwiseObjective) or finalists is None or finalists.paired is None:
+        return objective.losses_of
+    known = dict(zip((mask.tobytes() for mask in finalists.masks), finalists.paired, strict=True))
+    return lambda mask: known[mask.tobytes()] if mask.tobytes() in known else objective.losses_of(mask)
 
 
 def _front_scores(result: SearchResult, objective: Objective) -> dict[str, AnyArray]:

@@ -87,12 +87,14 @@ class _Chance:
     constant : the loss of a constant answer
     rows : the number of rows that a mean loss is over, or for rankings the number that has the same variance
     is_share : whether the loss of a row is 0 or 1, so that its variance follows from its mean
+    is_ranking : whether it is a share of pairs of rows
     spread : variance of a loss of a row that is not 0 or 1, as a share of the squared mean
     """
 
     constant: float
     rows: float
     is_share: bool
+    is_ranking: bool = False
     spread: float = 1.0
 
     def variance(self, loss: float) -> float:
@@ -102,9 +104,14 @@ class _Chance:
             return inside * (1 - inside) / self.rows
         return self.spread * self.constant**2 / self.rows
 
-    def largest_variance(self, loss: float) -> float:
-        """Return the largest variance of a mean loss between this one and that of a constant answer."""
+    def variance_on_the_way(self, loss: float) -> float:
+        """Return a variance between that of a mean loss and that of a constant answer.
+
+        It is the largest one, or for rankings, whose variance falls faster near a perfect score, the geometric mean.
+        """
         low, high = sorted((loss, self.constant))
+        if self.is_ranking:
+            return math.sqrt(self.variance(low) * self.variance(high))
         return self.variance(min(max(0.5, low), high))
 
 
@@ -145,7 +152,7 @@ def _expected_gain(loss: float, error: float | None, chance: _Chance | None, nat
         gain = chance.constant - loss
         if gain <= 0:
             return 0.0
-        share = strength * chance.largest_variance(loss) / gain**2
+        share = strength * chance.variance_on_the_way(loss) / gain**2
         return gain * (share / (1 - share) if share < 0.5 else 1.0)
     return GENERIC_SHARE * math.sqrt(strength) * (error or 0.0)
 
@@ -209,7 +216,7 @@ def _chance(objective: Objective) -> _Chance | None:
     is_share = not scoring.name.startswith(_AMOUNTS)
     rows = _effective_rows(scoring.name, data.y[tested]) if is_share else float(len(tested))
     spread = _LINEAR_SPREAD if "absolute" in scoring.name or "root" in scoring.name else 1.0
-    return _Chance(constant, rows, is_share, spread)
+    return _Chance(constant, rows, is_share, scoring.name.startswith(_RANKINGS), spread)
 
 
 def _effective_rows(name: str, y: AnyArray) -> float:

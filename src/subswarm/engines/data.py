@@ -30,7 +30,7 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class FoldedData:
-    """What an engine needs to know of the data.
+    """The data of an engine.
 
     Attributes
     ----------

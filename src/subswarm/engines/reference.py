@@ -15,7 +15,7 @@ from subswarm.engines.columns import for_columns, params_for_columns
 from subswarm.engines.data import FoldedData
 from subswarm.errors import ScoringError, SettingError
 
-__all__ = ["EstimatorEngine", "fold_scores"]
+__all__ = ["EstimatorEngine", "fold_scores", "try_scores"]
 
 
 class EstimatorEngine:
@@ -49,7 +49,7 @@ class EstimatorEngine:
     def fold_losses(self, masks: Masks) -> FloatArray:
         """Return losses of shape (P, n_folds); a row of NaN where the estimator failed."""
         outcomes = Parallel(n_jobs=self._n_jobs)(
-            delayed(_try_scores)(self._estimator, self._data, mask) for mask in masks
+            delayed(try_scores)(self._estimator, self._data, mask) for mask in masks
         )
         losses = np.full((len(masks), self._data.n_folds), np.nan)
         for row, outcome in enumerate(outcomes):
@@ -82,9 +82,10 @@ def fold_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArra
         raise ScoringError(f"scoring {data.scoring.name!r} gave scores that are not numbers: {error}.") from error
 
 
-def _try_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArray | Exception:
+def try_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArray | Exception:
+    """Return the scores of one subset in each fold, or the exception of a subset that has none."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a warning for each of thousands of fits helps nobody
+        warnings.simplefilter("ignore")  # otherwise each of thousands of fits could warn
         try:
             scores = fold_scores(estimator, data, mask)
         except Exception as error:

@@ -134,9 +134,9 @@ class Objective:
 
         It predicts the shares of the classes, or the mean. None if there are no blocks, or the scorer cannot score it.
         """
-        if self._left_out is None:
-            return None
-        data = self._left_out.data
+        return None if self._left_out is None else self._losses_of_constant(self._left_out.data)
+
+    def _losses_of_constant(self, data: FoldedData) -> FloatArray | None:
         constant = DummyClassifier(strategy="prior") if is_classifier(self._estimator) else DummyRegressor()
         try:
             with warnings.catch_warnings():
@@ -156,6 +156,10 @@ class Objective:
         losses = self.fold_losses(_one_mask(mask, self.n_features))[0]
         self.asked = asked
         return np.array(losses)
+
+    def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
+        """Return the importances of the columns in the fitted models; None, because this objective keeps none."""
+        return None
 
     def remembered_losses(self, mask: ArrayLike) -> FloatArray:
         """Return the loss of one subset in each fold, shape (n_folds,), NaN where it has not been computed."""
@@ -195,6 +199,16 @@ class Objective:
     def data(self) -> FoldedData:
         """The checked table and target, the folds and the scorer."""
         return self._data
+
+    @property
+    def ranking_seed(self) -> int:
+        """The seed of rankings that draw random numbers."""
+        return self._ranking_seed
+
+    @property
+    def refold(self) -> Refold | None:
+        """Draws other folds; None if the folds were not drawn from a seed."""
+        return self._refold
 
     @property
     def estimator(self) -> Estimator:
@@ -653,6 +667,10 @@ class ColumnsView:
 
     def losses_of(self, mask: Mask) -> FloatArray:
         return self._objective.losses_of(self._space.columns(mask))
+
+    def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
+        found = self._objective.importances(self._space.columns(masks), partitions)
+        return None if found is None else self._space.feature_sums(found)
 
     @property
     def limits(self) -> Limits:

@@ -221,8 +221,8 @@ class TwoDElite(Algorithm[EliteSwarm]):
         """Return the agreed subsets with their losses on all repeats; before there are any, the islands' elite."""
         if len(state.agreed) and self.cross_fit is not None:
             sizes = len(nested_sizes(state.agreed.shape[1], self.agreement_sizes))
-            trust = self.cross_fit.trust(state.agreed.shape[1])
-            return rank_finalists(state.agreed, state.left_out, state.agreed_fitness, sizes, trust)
+            trust, rows = self.cross_fit.trust(state.agreed.shape[1]), self.cross_fit.n_rows
+            return rank_finalists(state.agreed, state.left_out, state.agreed_fitness, sizes, trust, rows)
         if len(state.agreed):
             masks, fitness = state.agreed, state.agreed_fitness
             good = fitness <= fitness.min() + self.tolerance * np.ptp(fitness)

@@ -22,7 +22,7 @@ from subswarm.engines.data import FoldedData, Int64Array
 from subswarm.engines.fast import column_lists
 from subswarm.engines.linear.predictions import PredictionEngine
 from subswarm.engines.linear.tables import EPS
-from subswarm.engines.metrics import batch_metric
+from subswarm.engines.metrics import needed_predictions
 from subswarm.engines.recipe import recipe_for
 
 __all__ = ["CentroidEngine", "ColumnTerms"]
@@ -80,13 +80,14 @@ class CentroidEngine(PredictionEngine):
         """Return whether the engine scores this estimator, data and scorer as scikit-learn does."""
         if not super().is_usable_for(estimator, data):
             return False
-        recipe, metric = recipe_for(estimator, cls.models), batch_metric(data.scoring, estimator, data)
+        recipe = recipe_for(estimator, cls.models)
         assert recipe is not None
-        assert metric is not None
         if recipe.model.metric == "euclidean":
             return True
         priors = [_prior(recipe.model, np.unique(data.y[fold.train], return_counts=True)[1]) for fold in data.folds]
-        return metric.needs == "labels" and all(_is_uniform(prior) for prior in priors)
+        return needed_predictions(data.scoring, estimator, data) == "labels" and all(
+            _is_uniform(prior) for prior in priors
+        )
 
     @classmethod
     def _knows(cls, model: BaseEstimator) -> bool:
@@ -143,7 +144,7 @@ class CentroidEngine(PredictionEngine):
         size = np.abs(train).max(axis=0)
         reach, constant = np.zeros(len(size)), np.zeros(len(counts))
         varies = np.ptp(train, axis=0) != 0
-        if self._batch.needs != "labels" or not _is_uniform(prior):
+        if self._needs != "labels" or not _is_uniform(prior):
             constant = 2.0 * np.log(prior)
             deviations = np.sqrt(((train - centroids[codes]) ** 2).sum(axis=0) / (len(train) - len(counts)))
             unclear = (deviations <= 4 * len(train) * EPS * size) & (train != np.round(train)).any(axis=0)
