@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from commands import describe_commands
+
 from subswarm import __version__
 
 project = "subswarm"
@@ -25,3 +32,14 @@ html_title = "subswarm"
 html_show_sphinx = False
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
+
+
+def _insert_commands(app: object, name: str, source: list[str]) -> None:
+    """Fill the page of the command line with what the program says about itself."""
+    if name == "command-line":
+        source[0] = source[0].replace("<!-- commands -->", describe_commands())
+
+
+def setup(app: object) -> None:
+    """Connect to Sphinx."""
+    app.connect("source-read", _insert_commands)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,28 +15,40 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = [
-    "docs/algorithms.md",
-    "docs/expensive.md",
-    "docs/guide.md",
-    "docs/how-it-works.md",
-    "docs/index.md",
-    "docs/tables.md",
-    "docs/write-your-own-swarm.md",
-    "README.md",
-]
+PAGES = sorted(
+    page.relative_to(ROOT).as_posix()
+    for page in (ROOT / "README.md", *DOCS.rglob("*.md"))
+    if "_build" not in page.parts and "```python\n" in page.read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.slow
-def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a page may write files
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    blocks = re.findall(r"```(python|console)\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
     assert blocks
     names: dict[str, object] = {"__name__": "documentation"}
-    for number, block in enumerate(blocks):
-        exec(compile(block, f"{page}[{number}]", "exec", dont_inherit=True), names)
+    for number, (kind, block) in enumerate(blocks):
+        if kind == "python":
+            exec(compile(block, f"{page}[{number}]", "exec", dont_inherit=True), names)
+        else:
+            check_session(block)
+
+
+def check_session(session):
+    """Run the command of a session in a terminal; its output is as shown, where a line ``...`` is any text."""
+    command, expected = session.removeprefix("$ ").split("\n", 1)
+    program, *arguments = shlex.split(command)
+    assert program == "subswarm"
+    process = subprocess.run(
+        [sys.executable, "-m", "subswarm", *arguments], capture_output=True, text=True, check=False
+    )
+    printed = process.stderr + process.stdout
+    assert doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), (
+        printed
+    )
 
 
 def test_the_readme_shows_what_its_example_prints(capsys):
@@ -51,11 +66,6 @@ def test_the_measurements_of_the_readme_are_on_the_pages_it_names():
     measured = re.findall(r"\b\d+\.\d+\b|\b\d{3,}\b", section)
     assert len(measured) >= 10
     assert set(measured) <= printed
-
-
-def test_every_page_with_python_is_among_those_that_are_run():
-    written = [page for page in DOCS.rglob("*.md") if "```python\n" in page.read_text(encoding="utf-8")]
-    assert {page.relative_to(ROOT).as_posix() for page in written if "_build" not in page.parts} <= set(PAGES)
 
 
 def test_every_picture_is_made_by_a_command_and_every_one_made_is_shown(tmp_path):
@@ -99,3 +109,21 @@ def test_every_decision_is_in_the_paper_notes():
     notes = (ROOT / "docs/paper-notes.md").read_text(encoding="utf-8")
     for number in range(1, 16):
         assert f"| D{number} |" in notes
+
+
+def test_the_page_of_the_command_line_has_every_command_and_option(monkeypatch):
+    typer_testing = pytest.importorskip(
+        "typer.testing", reason="typer is not installed (it comes with the extra 'cli')"
+    )
+    from subswarm.cli import app
+
+    monkeypatch.syspath_prepend(DOCS)
+    page = importlib.import_module("commands").describe_commands()
+    sections = dict(zip(*[iter(re.split(r"^#+ (subswarm .*)\n", page, flags=re.MULTILINE)[1:])] * 2, strict=True))
+    assert {"subswarm select", "subswarm study run", "subswarm bench engines"} <= set(sections)
+    runner = typer_testing.CliRunner(env={"COLUMNS": "200"})
+    for name, section in sections.items():
+        shown = runner.invoke(app, [*name.split()[1:], "--help"]).output
+        options = set(re.findall(r"^[\s│]*(--[a-z][\w-]*)", shown, flags=re.MULTILINE)) - {"--help"}
+        assert bool(options) == ("```" in section)  # a group of commands has none
+        assert {f"`{option}`" for option in options} <= set(re.findall(r"`--[^`]+`", section)), name

@@ -1,4 +1,4 @@
-"""Draw searches on the breast-cancer table for the guide, with fixed seeds."""
+"""Draw searches on the breast-cancer table for the documentation, with fixed seeds."""
 
 from __future__ import annotations
 

@@ -1,16 +1,39 @@
-"""How long numba has compiled, so that this time enters no estimate, and a note when it starts."""
+"""Compilation by numba: how long it takes, so that this enters no estimate, and in another process at first use.
+
+On a machine whose cache has no kernels yet, a process compiles them into the cache while the search already runs on the
+NumPy kernels. Both give the same losses, so the result does not depend on when the compiled ones are ready.
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
-__all__ = ["announced", "compile_seconds", "watch_compiler"]
+__all__ = [
+    "announced",
+    "compile_aside",
+    "compile_seconds",
+    "is_cached",
+    "is_compiling_aside",
+    "may_compile_aside",
+    "use_numpy",
+    "watch_compiler",
+]
 
 NOTE = "compiling the kernels for this machine; later searches start at once"
+ASIDE = "compiling the kernels for this machine while the search runs without them; later searches start faster"
+
+_MARKER = "SUBSWARM_COMPILING"
+"""The environment variable with the path of a file that exists while another process compiles, for worker processes."""
+_ALLOWED = threading.local()
+_PROCESS: subprocess.Popen[bytes] | None = None
 
 
 class _Stopwatch:
@@ -71,3 +94,68 @@ def announced(wanted: bool) -> Iterator[None]:
         yield
     finally:
         _STOPWATCH.announce = before
+
+
+@contextmanager
+def may_compile_aside() -> Iterator[None]:
+    """Let the code of this block, in this thread, use the NumPy kernels while another process compiles."""
+    _ALLOWED.depth = getattr(_ALLOWED, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _ALLOWED.depth -= 1
+
+
+def use_numpy() -> bool:
+    """Return whether to use NumPy kernels now, because another process still compiles the others."""
+    return getattr(_ALLOWED, "depth", 0) > 0 and is_compiling_aside()
+
+
+def is_compiling_aside() -> bool:
+    """Return whether another process compiles kernels for this one, or for the one that started this worker."""
+    marker = os.environ.get(_MARKER)
+    if not marker:
+        return False
+    if (_PROCESS is None or _PROCESS.poll() is None) and Path(marker).exists():
+        return True
+    del os.environ[_MARKER]
+    if _PROCESS is not None:
+        Path(marker).unlink(missing_ok=True)  # the process was killed
+    return False
+
+
+def is_cached(kernel: object) -> bool:
+    """Return whether a kernel is compiled or in numba's cache; True if numba does not cache it anywhere."""
+    if getattr(kernel, "signatures", None):
+        return True
+    file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    load = getattr(file, "_load_index", None)  # {} also for an index of another version of the code or of numba
+    return load is None or bool(load())
+
+
+def compile_aside(work: bytes, *, announce: bool) -> None:
+    """Start the process that compiles what a search needs (`subswarm._warm_up`), unless there was one already.
+
+    The process ends by itself, at the latest when all is compiled, even if this one ends before.
+    """
+    global _PROCESS
+    if _PROCESS is not None or os.environ.get(_MARKER) or not sys.executable or getattr(sys, "frozen", False):
+        return
+    root = str(Path(__file__).resolve().parent.parent)
+    code = f"import sys; sys.path.append({root!r}); from subswarm._warm_up import main; main()"
+    with suppress(OSError):  # then this process compiles
+        handle, marker = tempfile.mkstemp(prefix="subswarm-")
+        os.close(handle)
+        _PROCESS = subprocess.Popen(
+            [sys.executable, "-P", "-c", code, marker],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.environ[_MARKER] = marker
+        with suppress(OSError):  # the process has ended already
+            assert _PROCESS.stdin is not None
+            _PROCESS.stdin.write(work)
+            _PROCESS.stdin.close()
+        if announce:
+            print(ASIDE, file=sys.stderr, flush=True)

@@ -18,8 +18,9 @@ from typing import Any, Self, cast
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -29,20 +30,25 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from subswarm._checks import check_bool, check_choice, check_int, check_real, shown
-from subswarm._compilation import announced, compile_seconds
+from subswarm._compilation import announced, compile_seconds, may_compile_aside
 from subswarm._fingerprint import digest
 from subswarm._search.budget import Budget
 from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
-from subswarm._search.choice import RULES, choose_subset, known_subset
+from subswarm._search.choice import RULES, choose_subset, found_something, known_subset
 from subswarm._search.fronts import CostFront, FrontTable, column_prices, feature_prices, make_front
+from subswarm._search.honest import HonestScore, corrected_score
 from subswarm._search.loop import search
 from subswarm._search.plan import AUTO, Plan, PlanLimits, is_auto, plan_search
 from subswarm._search.result import History, SearchResult
 from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Predictor, Scorings, Splits, Subset
+from subswarm._warm_up import prepare_kernels
 from subswarm.algorithms import Race, TwoDElite, as_algorithm
 from subswarm.algorithms.base import Algorithm
+from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.engines.base import DEVICES, ENGINES
+from subswarm.engines.boosters import stopped_early
+from subswarm.engines.columns import for_columns, is_frame, params_for_columns, take_columns
 from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataTypeError, SettingError, SubswarmWarning
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
@@ -72,9 +78,13 @@ FEWEST_CROSS_FITTED = 4
 """With fewer repeats, each would leave out too many rows, so that they all have all rows."""
 
 
+MOST_ROWS = 5000
+"""With ``max_rows="auto"``, the rows on which an island compares subsets. docs/results/answers.md has measurements."""
+
+
 @dataclass(frozen=True)
 class FitFacts:
-    """What a report needs to know of the data passed to ``fit``.
+    """What a report says about the data passed to ``fit``.
 
     Attributes
     ----------
@@ -128,6 +138,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         1000 of ``max_evaluations``, at most 6. From 4 repeats on, each leaves out a block of rows, on which the number
         of features is chosen (cross-fitting). Other algorithms, and searches with ``patience``, groups or a splitter,
         get 1 repeat.
+    max_rows : int, "auto" or None, default="auto"
+        On how many rows each island of a cross-fitted search compares subsets, if the table has more. Each island draws
+        other rows, with the classes in proportion. The subsets to select from are then scored on all rows, and so is
+        ``best_score_``. "auto" is 5000, None means all rows. Searches that are not cross-fitted always use all rows.
     race : bool, default=False
         Whether to score a subset on all repeats only if it does well on the first one (see
         `subswarm.algorithms.Race`). Most subsets then cost one evaluation.
@@ -175,6 +189,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         and store the result in ``held_out_``. It costs one more search for each fold; ``n_jobs`` of them run at a
         time. A number of outer folds follows ``cv`` (see `subswarm.held_out`); a splitter or a list of splits is used
         as it is.
+    early_stopping : int or None
+        For LightGBM, XGBoost, CatBoost and HistGradientBoosting, alone or at the end of a pipeline: stop adding trees
+        after this many without a better score on a tenth of the rows that the model is fitted on. The test rows of a
+        fold are never used for it.
     engine : "auto", "estimator", "fast" or "torch", default="auto"
         What scores the subsets: "auto" is the fastest exact engine, "estimator" is scikit-learn itself, "fast" and
         "torch" are engines that raise an error if they do not support the estimator.
@@ -207,8 +225,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         Score of the selected columns in each fold, exactly as ``cross_val_score`` gives it on ``folds_``. The search
         optimised it or similar scores, so it is optimistic.
     honest_score_ : float or None
-        Estimate of the score on new rows: the mean score on the left-out rows of models whose search did not use these
-        rows, for a subset of the selected kind and size. None if the search was not cross-fitted.
+        Corrected score: an estimate of the score on new rows, never above ``best_score_``. If the search was
+        cross-fitted, it is the mean score on the left-out rows of models whose search did not use these rows, for a
+        subset of the selected kind and size. Otherwise ``best_score_`` is corrected for what a search gains by chance.
+        None only for scorers of your own with a single fold.
+    honest_interval_ : (float, float) or None
+        95 % interval of the score on new rows, for the sampling of the rows and the uncertainty of the correction.
     baseline_score_ : float
         Mean score of all columns on the same folds; NaN if the estimator fails on them.
     scores_ : dict of str to float
@@ -220,12 +242,14 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     folds_ : list of (train rows, test rows)
         The folds, repeat by repeat; one repeat of all rows if the search was cross-fitted.
     front_ : FrontTable
-        The subsets that no other one beats in both cost (or number of columns) and loss, with standard errors.
+        The subsets that no other one beats in both cost (or number of columns) and loss, with standard errors. With
+        ``held_out`` and a multi-objective algorithm, ``choose="knee"`` or ``choose="budget"``, it also has the loss of
+        each of them on rows that the searches did not use.
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
     findings_ : tuple of Finding
-        What makes the score less meaningful than it looks: a score at the share of the most frequent class, a column
-        that tells the target, ids, constant and duplicated columns, and so on.
+        Warnings about the table and the scores: nothing found, a score no better than the share of the commonest
+        class, a column that is a copy of the target, ids, constant and duplicated columns, and so on.
     result_ : SearchResult
         The search: best subset, best subset of each size (``front``), engine, timings.
     history_ : History
@@ -256,8 +280,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     >>> from subswarm import SwarmSelector
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> selector = SwarmSelector(GaussianNB(), max_evaluations=300, random_state=0).fit(X, y)
-    >>> bool(selector.best_score_ >= selector.baseline_score_)
-    True
+    >>> selector.n_features_ < selector.n_features_in_, round(selector.best_score_, 2)
+    (True, 0.97)
     >>> selector.transform(X).shape[1] == selector.n_features_
     True
     """
@@ -269,6 +293,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         *,
         cv: Splits | None = None,
         repeats: int | str = "auto",
+        max_rows: int | str | None = "auto",
         race: bool = False,
         scoring: Scorings = None,
         max_evaluations: int | str | None = "auto",
@@ -285,6 +310,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         max_cost: float | None = None,
         feature_costs: Iterable[float] | Mapping[str, float] | None = None,
         held_out: Splits | None = None,
+        early_stopping: int | None = None,
         engine: str = "auto",
         n_jobs: int | None = None,
         device: str = "cpu",
@@ -298,6 +324,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.algorithm = algorithm
         self.cv = cv
         self.repeats = repeats
+        self.max_rows = max_rows
         self.race = race
         self.scoring = scoring
         self.max_evaluations = max_evaluations
@@ -314,6 +341,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.max_cost = max_cost
         self.feature_costs = feature_costs
         self.held_out = held_out
+        self.early_stopping = early_stopping
         self.engine = engine
         self.n_jobs = n_jobs
         self.device = device
@@ -323,6 +351,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.checkpoint = checkpoint
         self.record = record
 
+    @may_compile_aside()
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: object) -> Self:
         """Search for the best subset of columns.
 
@@ -345,12 +374,14 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         seed = seed_from(self.random_state)
         fit_params, groups = self._split_metadata(params)
         estimator = set_random_states(clone_estimator(self.estimator), seed)
+        estimator = stopped_early(estimator, self.early_stopping, seed)
         make = partial(
             make_objective,
             estimator,
             X,
             y,
             cv=self.cv,
+            max_rows=MOST_ROWS if isinstance(self.max_rows, str) else self.max_rows,
             scoring=self.scoring,
             groups=groups,
             n_jobs=self.n_jobs,
@@ -383,6 +414,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         prices = self._prices(space)
         seen = None if prices is None else CostFront(prices, objective.n_partitions)
         compiled = compile_seconds()
+        prepare_kernels(objective, plan.algorithm, plan.budget.evaluations, announce=bool(self.verbose))
         with announced(bool(self.verbose)):
             result = self._search(plan, space, seed, prices, seen)
         compiled = compile_seconds() - compiled
@@ -393,9 +425,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.estimator_ = cast(Predictor, estimator)
         self._facts = FitFacts(
             seed,
-            len(objective.data.X),
+            objective.n_rows,
             _name_of_target(y),
-            digest([objective.data.X, objective.data.y]),
+            digest([objective.data.table, objective.data.y]),
             max(0.0, result.algorithm_seconds + result.evaluation_seconds - compiled),
         )
         self.front_: FrontTable = make_front(
@@ -407,18 +439,26 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             seen=seen,
         )
         chosen, left_out = self._chosen(result, objective)
-        self.honest_score_ = None if left_out is None else float(objective.scoring.score(float(left_out.mean())))
         reported = objective.on_all_rows()
         self.folds_ = reported.folds
         self._score(reported, chosen)
+        self._correct(reported, left_out)
         self._score_by_all(reported)
         self.cv_results_ = _front_scores(result, objective)
         weights = self._fit_metadata(params, fit_params)
-        self.estimator_.fit(objective.data.X[:, self.support_], objective.data.y, **weights)
+        names = objective.data.names
+        self._is_fitted_on_frame = objective.data.frame is not None
+        self._keeps_frames = not objective.data.is_plain and self._is_fitted_on_frame
+        self.estimator_ = for_columns(self.estimator_, self.support_, names)
+        weights = params_for_columns(weights, self.support_, names)
+        self.estimator_.fit(objective.data.columns(self.support_), objective.data.y, **weights)
         self.held_out_: HeldOut | None = None
         if outer is not None and result.stop_reason != "interrupted":
             try:
-                self.held_out_ = self._measure_held_out(outer, X, y, groups, fit_params, seed)
+                self.held_out_ = self._measure_held_out(estimator, outer, X, y, groups, fit_params, seed)
+                if self.held_out_.fronts:
+                    nested_scores = self.held_out_.front_scores(self.front_.cost)
+                    self.front_ = self.front_.with_nested_losses(objective.scoring.loss(nested_scores))
             except KeyboardInterrupt:
                 warnings.warn(
                     "nested cross-validation was interrupted; the search itself is complete, without a nested score.",
@@ -474,9 +514,31 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         """The classes of the model fitted on the selected columns."""
         return self.estimator_.classes_
 
-    def _selected_columns(self, X: ArrayLike) -> FloatArray:
-        """Return the selected columns of a table as an array, as the model was fitted on."""
+    def transform(self, X: ArrayLike) -> AnyArray:
+        """Return the selected columns.
+
+        A table of numbers becomes an array, or what ``set_output`` says, as with scikit-learn's own selectors. A frame
+        with other columns, such as categories, stays a frame, and a sparse matrix a sparse matrix.
+
+        Parameters
+        ----------
+        X : table of shape (N, n), with all columns
+
+        Returns
+        -------
+        table of shape (N, ``n_features_``)
+        """
         check_is_fitted(self)
+        if self._keeps_frames and is_frame(X):
+            return self._selected_columns(X)
+        return cast(AnyArray, super().transform(X))
+
+    def _selected_columns(self, X: ArrayLike) -> AnyArray:
+        """Return the selected columns of a table, as the model was fitted on: a frame, a sparse matrix or an array."""
+        check_is_fitted(self)
+        if sparse.issparse(X) or (self._is_fitted_on_frame and is_frame(X)):
+            validate_data(self, X, skip_check_array=True, reset=False)
+            return cast(AnyArray, take_columns(X, self.support_))
         allow_nan = get_tags(self).input_tags.allow_nan
         table = validate_data(
             self, X, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True, reset=False
@@ -525,9 +587,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     def _check_settings(self) -> None:
         """Raise an error that names the setting, before anything is computed."""
         check_estimator(self.estimator)
+        stopped_early(self.estimator, self.early_stopping)
         if not is_auto(self.algorithm):
             as_algorithm(self.algorithm)
         check_bool("race", self.race)
+        if isinstance(self.max_rows, str):
+            check_choice("max_rows", self.max_rows, ("auto",))
         check_bool("record", self.record)
         check_choice("choose", self.choose, CHOICES)
         check_real("max_cost", self.max_cost, low=0, optional=True)
@@ -696,6 +761,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
 
     def _measure_held_out(
         self,
+        estimator: Estimator,
         outer: tuple[NestedFold, ...],
         X: ArrayLike,
         y: ArrayLike | None,
@@ -705,8 +771,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     ) -> HeldOut:
         if self.verbose:
             print(describe_cost(len(outer), self.n_jobs, self._facts.search_seconds), file=sys.stderr, flush=True)
-        same = clone(self).set_params(estimator=self.estimator_, random_state=seed, **self._chosen_limits)
-        return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params)
+        same = type(self)(
+            **(self.get_params(deep=False) | {"estimator": estimator, "random_state": seed} | self._chosen_limits)
+        )
+        is_multi_objective = not is_auto(self.algorithm) and isinstance(as_algorithm(self.algorithm), MultiObjective)
+        front = self.choose in ("knee", "budget") or is_multi_objective
+        return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params, front=front)
 
     def _score(self, objective: Objective, chosen: Subset) -> None:
         self.support_: Mask = chosen.mask
@@ -717,6 +787,14 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             self.baseline_score_ = float(objective.fold_scores(np.ones(objective.n_features, dtype=bool)).mean())
         except (Exception, KeyboardInterrupt):  # all columns may fail or take too long; the selection is still valid
             self.baseline_score_ = float("nan")
+
+    def _correct(self, objective: Objective, left_out: FloatArray | None) -> None:
+        """Set the score on new rows that the search leads to expect."""
+        losses = objective.scoring.loss(self.fold_scores_)
+        self._honest: HonestScore | None = corrected_score(objective, losses, self.support_, left_out)
+        found = self._honest
+        self.honest_score_: float | None = None if found is None else min(found.score, self.best_score_)
+        self.honest_interval_: tuple[float, float] | None = None if found is None else (found.low, found.high)
 
     def _score_by_all(self, objective: Objective) -> None:
         """Set the scores by all scorers; those by the first one are known."""
@@ -750,6 +828,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                 baseline=self.baseline_score_,
                 nested=None if nested is None else (nested.score, nested.baseline_score),
                 left_out=self.honest_score_,
+                found_something=found_something(self.result_, objective),
             ),
             *find_in_table(data.X, data.y, self.support_, classification=is_of_classes),
         )
@@ -773,7 +852,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.input_tags.allow_nan = allows_nan(self.estimator)
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = inner.input_tags.sparse
         tags.target_tags.required = True
         tags.target_tags.multi_output = inner.target_tags.multi_output
         tags.estimator_type = inner.estimator_type

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subswarm._checks import as_tuple, check_real, shown
-from subswarm._compilation import compile_seconds
+from subswarm._compilation import compile_seconds, is_compiling_aside
 from subswarm._display import format_duration
 from subswarm._search import checkpoint_file as files
 from subswarm._search.ask_tell import AnySearch, differences
@@ -178,7 +178,7 @@ class TimeNotice:
         self._said = total is None
 
     def __call__(self, snapshot: Snapshot) -> None:
-        if self._first is None:
+        if self._first is None or is_compiling_aside():  # the pace will change
             self._first, self._compiled = snapshot, compile_seconds()
         elif not self._said and self._total is not None:
             self._said = True

@@ -8,7 +8,7 @@ from importlib import import_module
 from itertools import count
 from types import ModuleType
 
-from subswarm._compilation import watch_compiler
+from subswarm._compilation import use_numpy, watch_compiler
 
 __all__ = ["kernel_or"]
 
@@ -23,6 +23,8 @@ def kernel_or(plain: ModuleType, kernel: str) -> ModuleType:
     Importing numba only for these computations takes longer than a single search saves, so this happens after many
     calls. Before that, and if numba is not installed, the ``plain`` NumPy module is returned. The results are the same.
     """
+    if use_numpy():
+        return plain
     if "numba" in sys.modules or next(_CALLS) >= _WORTH_IMPORTING_NUMBA:
         return _imported(kernel) or plain
     return plain

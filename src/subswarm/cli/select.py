@@ -40,7 +40,11 @@ def select(
         str | None, typer.Option(help="The column to predict. Required for files; the others have a default.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="knn, knn-raw, nb, linear, logistic, ridge, ols, lda, qda, svm, tree or forest.")
+        str,
+        typer.Option(
+            help="knn, knn-raw, nb, linear, logistic, ridge, ridge-classifier, ols, lda, qda, nearest-centroid, svm, "
+            "tree or forest."
+        ),
     ] = "knn",
     task: Annotated[str, typer.Option(help="classification, regression, or auto to decide from the target.")] = "auto",
     algorithm: Annotated[
@@ -91,6 +95,15 @@ def select(
             show_default=False,
         ),
     ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=100,
+            help="Rows on which each island of a cross-fitted search compares subsets; those to select from are scored "
+            "on all rows. Default: 5000.",
+            show_default=False,
+        ),
+    ] = None,
     race: Annotated[
         bool, typer.Option("--race", help="Score only the best subsets on all repeats, the others on one.")
     ] = False,
@@ -100,9 +113,9 @@ def select(
     choose: Annotated[
         str,
         typer.Option(
-            help="smallest that is not worse than the best by more than the noise of paired differences; best; one-se "
-            "for the fewest features within one standard error of the best; knee for the subset "
-            "after which more features (or a higher cost) bring little; budget for the best one within --max-cost."
+            help="Which subset to select. smallest: the smallest that is not clearly worse than the best. best: the "
+            "best score. one-se: the fewest features within one standard error of the best. knee: the subset after "
+            "which more features (or a higher cost) bring little. budget: the best within --max-cost."
         ),
     ] = "smallest",
     max_cost: Annotated[
@@ -238,6 +251,7 @@ def select(
         _parse_algorithm(algorithm, setting or []),
         cv=_splits(data, estimator, cv, seed),
         repeats="auto" if repeats is None else repeats,
+        max_rows="auto" if max_rows is None else max_rows,
         race=race,
         scoring=scoring.split(",") if scoring and "," in scoring else scoring,
         max_evaluations="auto" if evaluations is None else evaluations,

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.parallel import Parallel, delayed
 
 from subswarm._types import Estimator, FloatArray, Mask, Masks
+from subswarm.engines.columns import for_columns, params_for_columns
 from subswarm.engines.data import FoldedData
 from subswarm.errors import ScoringError, SettingError
 
@@ -63,12 +64,12 @@ def fold_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArra
     """Score one subset in each fold with scikit-learn itself; errors of the estimator are raised."""
     try:
         scores = cross_val_score(
-            estimator,
-            data.X[:, mask],
+            for_columns(estimator, mask, data.names),
+            data.columns(mask),
             data.y,
             cv=[(fold.train, fold.test) for fold in data.folds],
             scoring=data.scoring.scorer,
-            params=dict(data.params) or None,
+            params=params_for_columns(data.params, mask, data.names) or None,
             error_score="raise",
         )
     except InvalidParameterError as error:  # scikit-learn names the function that it passed through instead
@@ -84,7 +85,7 @@ def fold_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArra
 def try_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArray | Exception:
     """Return the scores of one subset in each fold, or the exception of a subset that has none."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a warning for each of thousands of fits helps nobody
+        warnings.simplefilter("ignore")  # otherwise each of thousands of fits could warn
         try:
             scores = fold_scores(estimator, data, mask)
         except Exception as error:

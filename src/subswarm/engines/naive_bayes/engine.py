@@ -12,7 +12,6 @@ from the same moments. The losses are therefore exactly scikit-learn's.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import ClassVar
@@ -61,7 +60,7 @@ class GaussianNBEngine(FastEngine):
         self._classes = FoldClasses.of(data)
         self._tables = GaussianTables.of(data, recipe.scaler, recipe.model, self._classes, max_bytes)
         self._products: GaussianProducts | None = None
-        self._worth_tables = math.inf if product_kernels() is None else _WORTH_TABLES
+        self._worth_tables = _WORTH_TABLES
         self._threads = n_threads(n_jobs)
         self._rechecked = 0
         self._is_accuracy = is_standard_scorer(estimator, data, frozenset({"accuracy"}))
@@ -125,7 +124,7 @@ class GaussianNBEngine(FastEngine):
         columns, starts = column_lists(masks)
         widest, slots, known = tables.widest_and_slots(masks)
         work = len(columns) * len(self._classes.codes) * tables.most_classes
-        if work >= self._worth_tables:
+        if work >= self._worth_tables and product_kernels() is not None:
             if self._products is None:
                 self._products = GaussianProducts(tables, self._max_bytes // 4)
             products = self._products

@@ -20,7 +20,7 @@ import numpy as np
 
 from subswarm._types import BoolArray, Float32Array, FloatArray
 from subswarm.engines.data import Int64Array
-from subswarm.engines.fast import compiled_or_none
+from subswarm.engines.fast import ready_or_none
 from subswarm.engines.naive_bayes.tables import GaussianTables
 
 __all__ = [
@@ -199,5 +199,5 @@ class GaussianProducts:
 
 
 def product_kernels() -> ModuleType | None:
-    """Return the compiled kernels for these tables; None if numba is not installed."""
-    return compiled_or_none("subswarm.engines.naive_bayes.products_numba")
+    """Return the compiled kernels for these tables; None if there are none (yet)."""
+    return ready_or_none("subswarm.engines.naive_bayes.products_numba")

@@ -47,7 +47,8 @@ def fill_differences(
             known = square < least and square2 < least2
             table[j * size + s] = square - square2 if known else 0.0
             reach[s] += square + square2 if known else np.inf
-    table[n * size :] = reach
+    for s in range(size):  # assigning a slice would compile numba's messages for arrays of other shapes, for seconds
+        table[n * size + s] = reach[s]
     return True
 
 
@@ -142,7 +143,8 @@ def classify_by_products(
                 if total > (_DENSE_WIDE if width >= _WIDE else _DENSE) * count * n and count > 1:
                     together = gathered[: count * n].reshape(count, n)
                     for i in range(count):
-                        together[i] = masks[members[i]]
+                        for j in range(n):  # not a slice, as in `fill_differences`
+                            together[i, j] = masks[members[i], j]
                     np.dot(together, table, found)
                 else:
                     for i in range(count):

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.engines.data import FoldedData, Int64Array
-from subswarm.engines.fast import FoldClasses, kernels_of
+from subswarm.engines.fast import FoldClasses, ready_kernels
 from subswarm.engines.naive_bayes.bounds import EPS, SAME_SMOOTHING, TOO_SMALL, slacks, swing_of
 from subswarm.engines.recipe import scaled_rows
 
@@ -58,7 +58,7 @@ class GaussianTables:
     variance : (F, n), of all training rows; the largest one among the selected columns sets the smoothing
     class_count, prior : (F, C)
     rows : test rows, fold after fold, each fold column by column
-    mean_error : (F, n, C), how far the means of a lone column can be off, because they are summed in another order
+    mean_error : (F, n, C), how far the means of a single column can be off, because they are summed in another order
     order : (F, n), columns from the largest variance to the smallest
     alike : (F, n), the column that represents all columns with the same variance
     slot : (F, n), where the tables for that widest column are; -1 if they are not made yet
@@ -288,4 +288,4 @@ def _alike(variance: FloatArray, order: Int64Array) -> Int64Array:
 
 def gaussian_kernels() -> ModuleType:
     """Return the compiled kernels, or the same functions in NumPy without numba."""
-    return kernels_of("subswarm.engines.naive_bayes.")
+    return ready_kernels("subswarm.engines.naive_bayes.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.engines.data import Codes, Int64Array
-from subswarm.engines.fast import column_lists, compiled_or_none
+from subswarm.engines.fast import column_lists, ready_or_none
 from subswarm.engines.neighbors import numpy as numpy_kernels
 from subswarm.engines.neighbors.layout import AS_IS, BLOCK, Filter, NeighborLayout, Scratch, SingleScratch
 from subswarm.engines.threads import spread
@@ -195,4 +195,4 @@ def _units(largest: FloatArray, masks: Masks) -> FloatArray:
 
 
 def _kernels() -> ModuleType | None:
-    return compiled_or_none("subswarm.engines.neighbors.numba")
+    return ready_or_none("subswarm.engines.neighbors.numba")
