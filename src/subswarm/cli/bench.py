@@ -13,7 +13,7 @@ from subswarm.cli.common import check_output, write_text
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Measure this machine.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Measure this machine.", no_args_is_help=True, rich_markup_mode="rich")
 
 
 @app.callback()
