@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.feature_selection import f_classif
+from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
@@ -48,6 +49,16 @@ def test_correlated_copies_and_rare_classes():
     assert (np.sort(inside, axis=1)[:, -2] > 0.85).all()
     assert make_table("rare", 210, 9, seed=0).y.sum() == 10
     assert make_table("noise", 40, 9, seed=0).noise.all()
+
+
+def test_amounts_are_a_regression_that_the_informative_columns_explain():
+    task = make_table("amounts", 60, 12, seed=0)
+    fitted = LinearRegression().fit(task.X_test[:, ~task.noise], task.y_test)
+    assert np.sort(fitted.coef_) == pytest.approx(np.sort(1.6 * 0.8 ** np.arange(8)), abs=0.1)
+    selectors = ["default", "truth", "select-k-best", "mrmr", "l1"]
+    rows = measure(["amounts-60x12"], models=["nb", "ridge"], selectors=selectors, seeds=1, evaluations=60)
+    assert [row.selector for row in rows] == selectors  # naive Bayes predicts no amounts
+    assert all(0.2 < row.error < 0.8 for row in rows)
 
 
 def test_the_number_of_ranked_columns_is_that_of_grid_search():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -48,6 +49,22 @@ def test_runs_in_the_store_are_not_run_again(tmp_path):
     assert {row.run for row in seen} == {1}
     assert [row for row in again if row.run == 0] == first
     assert read_runs(store) == again
+
+
+def test_the_gain_on_unseen_rows_is_that_of_the_subset_the_search_prefers_within_each_limit():
+    # Nothing at a limit of 1; 1 - 0.4 at 2, although 3 columns are better in the search, and 1 - 0.8 from 3 to 9.
+    front = replace(run_of("nsga2", 0, (2, 3), (0.2, 0.1)), unseen_losses=(0.2, 0.4))
+    assert front.gain_on_unseen_rows == pytest.approx((0.6 + 7 * 0.2) / 9)
+
+
+def test_searches_do_not_see_the_rows_kept_from_them(tmp_path):
+    store = tmp_path / "fronts.jsonl"
+    rows = measure(["wine"], models=["nb"], runs=2, evaluations=120, unseen=0.5, store=store)
+    assert all(len(row.unseen_losses) == len(row.losses) for row in rows)
+    assert rows[0].losses != rows[len(front_algorithms())].losses  # other rows in the other run
+    assert {loss * 89 % 1 < 1e-9 or loss * 89 % 1 > 1 - 1e-9 for row in rows for loss in row.unseen_losses} == {True}
+    assert measure(["wine"], models=["nb"], runs=2, evaluations=120, unseen=0.5, store=store) == rows
+    assert "Each search used 50% of the rows" in format_tables(rows)
 
 
 def test_a_damaged_store_is_named_with_its_line(tmp_path):

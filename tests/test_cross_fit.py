@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -17,9 +17,9 @@ from subswarm._search.result import smallest_not_worse
 from subswarm.algorithms import TwoDElite
 from subswarm.algorithms.base import Problem
 from subswarm.algorithms.elite.cross_fit import CrossFit
-from subswarm.errors import DataError
+from subswarm.errors import CheckpointError, DataError, SettingError
 from subswarm.objective.filters import ranking_scores
-from subswarm.objective.folds import cross_fit_folds
+from subswarm.objective.folds import cross_fit_folds, sample_rows
 
 KNN = make_pipeline(StandardScaler(), KNeighborsClassifier(5))
 
@@ -88,6 +88,67 @@ def test_the_loss_on_left_out_rows_is_that_of_a_model_fitted_on_the_others(wine,
         objective(masks, np.full(6, 6))
 
 
+def test_many_rows_are_searched_in_part_and_left_out_in_full():
+    _, y = falling(900, 6, seed=1)
+    y[:40] = 2
+    folds, left_out = cross_fit_folds(5, y, estimator=GaussianNB(), random_state=3, repeats=4, max_rows=200)
+    searched = []
+    for number, outside in enumerate(left_out):
+        rows = np.concatenate([fold.test for fold in folds[number * 5 : (number + 1) * 5]])
+        assert len(outside.train) + len(outside.test) == 900
+        assert np.isin(rows, outside.train).all()
+        assert len(np.unique(rows)) == len(rows)
+        counts, every = np.bincount(y[rows]), np.bincount(y[outside.train])
+        assert counts[2] == 20
+        assert counts[:2] == pytest.approx(every[:2] * 200 / len(outside.train), abs=1)
+        searched.append(set(rows.tolist()))
+    assert len(set.union(*searched)) > 400
+    everything = cross_fit_folds(5, y, estimator=GaussianNB(), random_state=3, repeats=4)
+    enough = cross_fit_folds(5, y, estimator=GaussianNB(), random_state=3, repeats=4, max_rows=900)
+    assert all(np.array_equal(a.train, b.train) for a, b in zip(everything[0], enough[0], strict=True))
+
+
+def test_a_sample_of_a_continuous_target_spans_its_range():
+    y = np.random.default_rng(0).normal(size=3000)
+    rows = sample_rows(y, 100, False, 0)
+    assert len(rows) == len(np.unique(rows)) == 100
+    assert {y.argmin(), y.argmax()} <= set(rows.tolist())
+    assert np.quantile(y[rows], [0.25, 0.5, 0.75]) == pytest.approx(np.quantile(y, [0.25, 0.5, 0.75]), abs=0.03)
+    assert np.array_equal(sample_rows(y[:50], 100, False, 0), np.arange(50))
+
+
+def test_the_scores_of_a_search_on_part_of_the_rows_are_those_of_all_rows():
+    X, y = falling(1500, 12, seed=4)
+    selector = SwarmSelector(GaussianNB(), max_rows=300, max_evaluations=4000, random_state=0).fit(X, y)
+    assert selector.support_[:3].all()
+    assert sorted(np.concatenate([test for _, test in selector.folds_]).tolist()) == list(range(1500))
+    scores = cross_val_score(GaussianNB(), X[:, selector.support_], y, cv=selector.folds_)
+    assert np.array_equal(selector.fold_scores_, scores)
+    every = SwarmSelector(GaussianNB(), max_rows=None, max_evaluations=4000, random_state=0).fit(X, y)
+    auto = SwarmSelector(GaussianNB(), max_evaluations=4000, random_state=0).fit(X, y)
+    assert np.array_equal(every.result_.finalists.paired, auto.result_.finalists.paired)
+    assert every.result_.best.fitness != selector.result_.best.fitness
+
+
+def test_a_search_on_part_of_the_rows_resumes(tmp_path):
+    X, y = falling(700, 10, seed=4)
+    settings = {"max_rows": 200, "max_evaluations": 4000, "random_state": 0}
+    whole = SwarmSelector(GaussianNB(), **settings).fit(X, y)
+    path = tmp_path / "search.ckpt"
+    SwarmSelector(GaussianNB(), checkpoint=path, callbacks=[lambda s: s.evaluations >= 1000], **settings).fit(X, y)
+    with pytest.raises(CheckpointError, match="folds"):
+        SwarmSelector(GaussianNB(), checkpoint=path, **settings | {"max_rows": 300}).fit(X, y)
+    resumed = SwarmSelector(GaussianNB(), checkpoint=path, **settings).fit(X, y)
+    assert np.array_equal(whole.result_.finalists.paired, resumed.result_.finalists.paired)
+    assert np.array_equal(whole.support_, resumed.support_)
+
+
+@pytest.mark.parametrize("value", [99, 0, "all", 200.5, True])
+def test_an_invalid_number_of_rows_is_refused(wine, value):
+    with pytest.raises(SettingError, match="max_rows"):
+        SwarmSelector(GaussianNB(), max_rows=value).fit(*wine)
+
+
 def test_guides_rank_the_rows_of_a_repeat_only(wine):
     X, y = wine
     objective = make_objective(GaussianNB(), X, y, repeats=3, cross_fit=True, random_state=0)
@@ -126,7 +187,7 @@ def test_pure_noise_is_reported_as_chance():
     before = SwarmSelector(GaussianNB(), random_state=0, repeats=6, choose="best").fit(X, y)
     assert before.best_score_ > 0.6
     assert selector.n_features_ == 1 < before.n_features_
-    assert [finding for finding in selector.findings_ if finding.kind == "majority"]
+    assert {"majority", "nothing found"} <= {finding.kind for finding in selector.findings_}
 
 
 def test_the_result_depends_on_neither_the_workers_nor_an_interruption(wine, tmp_path):
@@ -178,7 +239,7 @@ def test_another_algorithm_compares_its_front_on_new_folds():
         for choose in ("best", "smallest")
     }
     assert found["smallest"].n_features_ < found["best"].n_features_
-    assert found["smallest"].honest_score_ is None
+    assert found["smallest"].result_.finalists is None
     front = found["smallest"].result_.front
     assert any(np.array_equal(mask, found["smallest"].support_) for mask in front.masks)
 
@@ -196,13 +257,27 @@ def test_regression_is_guided_by_the_ranking_that_allows_it():
 def test_small_budgets_use_all_rows(wine):
     X, y = wine
     selector = SwarmSelector(GaussianNB(), max_evaluations=3000, random_state=0).fit(X, y)
-    assert selector.honest_score_ is None
+    assert selector.result_.finalists.left_out is None
     assert selector.result_.n_partitions == 3
 
 
 def test_an_unknown_guide_is_refused():
     with pytest.raises(Exception, match="guides"):
         TwoDElite(guides=("anova",))
+
+
+def test_weak_but_real_columns_are_found():
+    X, y = falling(300, 20, seed=6, informative=3)
+    selector = SwarmSelector(GaussianNB(), max_evaluations=4000, random_state=0).fit(X, y)
+    assert "nothing found" not in {finding.kind for finding in selector.findings_}
+    assert selector.support_[:2].all()
+
+
+def test_a_variance_that_is_small_by_chance_does_not_count_alone():
+    masks = np.tri(4, dtype=bool)
+    losses = np.array([[0.4, 0.5, 0.3, 0.4], [0.16, 0.2, 0.13, 0.22], [0.12, 0.12, 0.12, 0.12], [0.1, 0.1, 0.1, 0.1]])
+    assert smallest_not_worse(masks, losses[:, None], width=2.0) == 2  # its differences to the best do not vary at all
+    assert smallest_not_worse(masks, losses[:, None], width=0.5) == 3
 
 
 def test_smallest_not_worse_compares_in_pairs():

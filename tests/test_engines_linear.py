@@ -246,8 +246,9 @@ if "hide" in sys.argv:
     sys.modules["numba"] = None
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
+from sklearn.neighbors import NearestCentroid
 from subswarm.objective.objective import make_objective
 
 for model, table in (
@@ -256,6 +257,8 @@ for model, table in (
     (RidgeClassifier(), load_wine),
     (LinearDiscriminantAnalysis(), load_wine),
     (LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1), load_wine),
+    (QuadraticDiscriminantAnalysis(reg_param=0.1), load_wine),
+    (NearestCentroid(), load_wine),
 ):
     X, y = table(return_X_y=True)
     X = np.hstack([X, np.zeros((len(X), 1))])

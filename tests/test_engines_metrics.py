@@ -10,6 +10,7 @@ import sklearn.metrics as sk
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import make_scorer
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -108,6 +109,19 @@ def test_every_metric_of_numbers_is_scikit_learns(model):
     masks = rng.random((3, X.shape[1])) < 0.5
     for scoring in [*VALUES, make_scorer(sk.mean_pinball_loss, greater_is_better=False)]:
         check(model, X, y[::2], scoring, 3, masks)
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), KNeighborsClassifier(3), LinearDiscriminantAnalysis()])
+@pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
+def test_a_positive_class_that_a_fold_does_not_know_is_scikit_learns_error(model, average):
+    """``make_scorer`` passes on ``pos_label=1``, whatever the average."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X, masks = X[:120, :3], np.array([[True, True, False]])
+    check(model, X, np.array(["a", "b"])[y[:120]], make_scorer(sk.f1_score, average=average), 3, masks)
+    codes = np.where(np.arange(120) < 60, 2 * y[:120], np.arange(120) % 3)
+    splits = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
+    check(model, X, codes, make_scorer(sk.jaccard_score, average=average), splits, masks)
+    check(model, X, codes, f"jaccard_{average}", splits, masks)
 
 
 @st.composite

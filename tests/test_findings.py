@@ -69,7 +69,7 @@ def test_a_copy_of_the_target_is_named():
 def test_a_column_that_tells_the_target_is_named():
     support = np.arange(5) < 2
     sentence = in_table(CLASSES + RNG.uniform(0, 0.9, 200), support=support)["leak"]
-    assert sentence.startswith("Column 'extra' alone tells the target in at least 98 %")
+    assert sentence.startswith("Column 'extra' alone predicts the target in at least 98 %")
     assert "selected" not in sentence
     assert "leak" not in in_table(CLASSES + RNG.normal(0, 0.4, 200))
     assert "leak" in in_table(NUMBERS + RNG.normal(0, 0.01, 200), NUMBERS, classification=False)
@@ -111,7 +111,9 @@ def test_constant_and_duplicated_columns_are_named():
 def test_a_score_at_the_majority_share_is_named(share):
     y = (np.arange(1000) < 1000 * share).astype(int)
     sentence = in_scores(y=y, score=1 - share)["majority"]
-    assert f"Always answering '0' has an accuracy of {1 - share:.4f}, and the score is {1 - share:.4f}" in sentence
+    assert (
+        f"Always predicting '0' has an accuracy of {1 - share:.4f}, and the score is only {1 - share:.4f}" in sentence
+    )
     assert "balanced_accuracy" in sentence
     assert "because the rarest class has" in in_scores(y=y, score=1 - share / 2)["majority"]
     assert "majority" not in in_scores(y=y, scoring="balanced_accuracy", score=0.8)

@@ -13,11 +13,12 @@ from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
-from subswarm import Budget, FrontTable, SwarmSelector, make_objective, search
+from subswarm import Budget, FrontTable, SwarmSelector, held_out, make_objective, search
 from subswarm._search.fronts import CostFront
 from subswarm.algorithms import TwoDPareto
 from subswarm.cli import app
 from subswarm.errors import DataError, SettingError
+from subswarm.report.record import Selection
 
 X, y = load_wine(return_X_y=True, as_frame=True)
 QUICK = {"max_evaluations": 300, "cv": 5, "random_state": 0, "verbose": 0}
@@ -77,6 +78,43 @@ def test_the_table_names_the_columns(fitted):
     assert list(frame.columns) == ["size", "loss", "standard_error", "columns"]
     assert frame["columns"][1] == list(X.columns[front.masks[1]])
     assert front._repr_html_().count("<tr>") == len(front) + 1
+
+
+@pytest.fixture(scope="module")
+def nested():
+    return SwarmSelector(GaussianNB(), "2d-pareto", choose="best", held_out=3, **QUICK).fit(X, y)
+
+
+def test_one_nested_run_scores_every_limit_on_rows_that_its_searches_did_not_use(nested):
+    front, scores = nested.front_, nested.held_out_.front_scores(nested.front_.cost)
+    assert scores.shape == (3, len(front))
+    assert front.nested_loss == pytest.approx(1 - scores.mean(axis=0))
+    assert front.nested_standard_error == pytest.approx(scores.std(axis=0, ddof=1) / np.sqrt(3))
+    # The last subset of a front is the best one, which choose="best" selects: its score is the nested score.
+    assert [each.scores[-1] for each in nested.held_out_.fronts] == nested.held_out_.scores.tolist()
+
+
+def test_a_limit_selects_from_the_fronts_of_the_outer_searches(nested):
+    # Searching without an outer fold, limited to two columns, and scoring there gives the same as the front.
+    limited = held_out(
+        SwarmSelector(GaussianNB(), "2d-pareto", choose="budget", max_cost=2, **QUICK), X, y, folds=3, front=True
+    )
+    assert np.array_equal(limited.front_scores([2])[:, 0], limited.scores)
+    assert (limited.supports.sum(axis=1) <= 2).all()
+    assert np.isnan(limited.front_scores([0.5])).all()
+    assert held_out(SwarmSelector(GaussianNB(), **QUICK), X, y, folds=3).fronts == ()
+
+
+def test_the_nested_front_is_in_the_table_the_plot_the_json_and_the_page(nested, tmp_path):
+    front = nested.front_
+    assert repr(front).splitlines()[0].split()[3:6] == ["error", "nested", "loss"]
+    assert "nested_loss" in front.to_pandas().columns
+    labels = [text.get_text() for text in nested.plot.front().get_legend().get_texts()]
+    assert "on rows not used (nested)" in labels
+    record = Selection.of(nested).as_json()
+    assert record["nested_front"][0]["cost"] == front.cost[0]
+    assert record["nested_front"][-1]["scores"] == nested.held_out_.front_scores(front.cost)[:, -1].tolist()
+    assert "What a limit costs on rows" in nested.report(tmp_path / "page.html").read_text()
 
 
 def test_names_are_escaped_in_html():

@@ -20,23 +20,28 @@ def bits(text: str) -> np.ndarray:
     return np.array([[character == "1" for character in text]])
 
 
+def learnt(exemplar: str, position: str, *, whole_exemplar: bool = False) -> np.ndarray:
+    velocity = np.zeros((1, 2, 5))
+    learning.add_pull(velocity, bits(exemplar), bits(position), np.ones((1, 1, 1)), whole_exemplar=whole_exemplar)
+    return velocity[0]
+
+
 def test_an_exemplar_teaches_its_cardinality_and_the_features_the_particle_lacks():
-    learnt = learning.learning_set(bits("10110"), bits("11001"))
-    assert np.array_equal(learnt.matrix()[0], np.vstack([bits("00100"), bits("00110")]))
+    assert np.array_equal(learnt("10110", "11001"), np.vstack([bits("00100"), bits("00110")]))
 
 
-def test_the_self_learning_set_is_the_position_itself():
-    learnt = learning.self_learning_set(bits("11001"))
-    assert np.array_equal(learnt.matrix()[0], np.vstack([bits("00100"), bits("11001")]))
+def test_a_particle_teaches_itself_its_own_cardinality_and_features():
+    velocity = np.zeros((1, 2, 5))
+    learning.add_influence(velocity, bits("11001"), np.ones(1))
+    assert np.array_equal(velocity[0], np.vstack([bits("00100"), bits("11001")]))
 
 
 def test_the_whole_exemplar_may_be_learnt_instead():
-    learnt = learning.learning_set(bits("10110"), bits("11001"), whole_exemplar=True)
-    assert np.array_equal(learnt.features, bits("10110"))
+    assert np.array_equal(learnt("10110", "11001", whole_exemplar=True), np.vstack([bits("00100"), bits("10110")]))
 
 
 def test_an_empty_exemplar_teaches_no_cardinality():
-    assert not learning.learning_set(bits("00000"), bits("11001")).matrix().any()
+    assert not learnt("00000", "11001").any()
 
 
 def test_the_five_feature_example_of_the_velocity_update():

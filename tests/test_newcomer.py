@@ -192,6 +192,17 @@ def test_the_values_of_messy_cells_are_right(tmp_path):
     assert "column 'at' is read with dates as day/month/year." in table.notes
 
 
+@pytest.mark.parametrize("sign", ["{} €", "${}", "{}%"])
+def test_decimal_commas_next_to_signs_are_recognised(tmp_path, sign):
+    from subswarm.datasets import load_table
+
+    numbers = ["1.234,500", "99,125", "3,250"]
+    rows = [f"{sign.format(number)};{place};{'ab'[place % 2]}" for place, number in enumerate(numbers)]
+    (tmp_path / "t.csv").write_text("price;n;kind\n" + "\n".join(rows))
+    expected = [float(number.replace(".", "").replace(",", ".")) for number in numbers]
+    assert load_table(tmp_path / "t.csv", "kind").X[:, 0].tolist() == expected
+
+
 @pytest.mark.parametrize("text", ["1,2,3.5", "1,23", "12,34,567", "1 2", "--5", "$", "5%5", "1.2.3", ""])
 def test_text_that_is_no_number_stays_text(text):
     from subswarm.datasets._column import NumberFormat, is_number

@@ -45,7 +45,7 @@ def test_the_api_page_lists_every_public_object_once_and_nothing_else():
 
 
 def test_all_algorithms_are_public_and_on_the_api_page():
-    assert len(REGISTRY) == 27
+    assert len(REGISTRY) == 28
     assert {f"subswarm.algorithms.{kind.__name__}" for kind in REGISTRY.values()} <= set(listed_on_the_api_page())
 
 

@@ -86,9 +86,13 @@ def test_the_page_has_its_five_sections_in_order(made):
 def test_the_page_shows_the_scores_of_the_search(made):
     path, found, shown = made
     page = Words(path.read_text(encoding="utf-8")).text
-    for value in (found["best_score"], found["baseline_score"], found["held_out"]["score"]):
+    for value in (found["honest_score"], found["best_score"], found["baseline_score"], found["held_out"]["score"]):
         assert f"{value:.4f}" in page
         assert f"{value:.4f}" in shown.stdout
+    assert shown.stdout.index("selected, corrected") < shown.stdout.index("optimistic") < shown.stdout.index("nested")
+    low, high = found["honest_interval"]
+    assert f"likely between {low:.4f} and {high:.4f}" in page
+    assert found["honest_from"] == "formula"
     assert "subswarm select wine.csv --target target --model nb" in page
     assert "--seed 4" in page
     assert found["versions"]["scikit-learn"] in page

@@ -91,6 +91,11 @@ def test_every_kind_of_yes_or_no_is_covered():
     }
 
 
+def test_what_a_search_fills_in_cannot_be_given():
+    with pytest.raises(SettingError, match="cross_fit is filled in by the search, so it must be None; got 'no'"):
+        get_algorithm("2d-elite", cross_fit="no")
+
+
 def test_lists_of_features_are_kept_as_tuples():
     algorithm = TwoDUPSO(fixed_features=[1], feature_sizes=np.array([1, 1, 2]), initial_subsets=[[0, 2]])
     assert (algorithm.fixed_features, algorithm.feature_sizes, algorithm.initial_subsets) == (
@@ -170,7 +175,7 @@ def test_an_objective_refuses_a_wrong_value_by_the_settings_name_or_takes_it(set
         ({"algorithm": "2d-elit"}, "no algorithm '2d-elit' .did you mean '2d-elite'"),
         ({"algorithm": "nope"}, "no algorithm 'nope'; there are 2d-elite, "),
         ({"estimator": GaussianNB}, "estimator must be a scikit-learn estimator object"),
-        ({"max_evaluations": None}, "max_evaluations, max_seconds and patience"),
+        ({"max_evaluations": None}, "max_evaluations, max_fits, max_seconds and patience"),
         ({"max_evaluations": 0}, "max_evaluations must be"),
         ({"max_seconds": "1"}, "max_seconds must be"),
     ],

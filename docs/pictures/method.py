@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from themes import save
 
-from subswarm.algorithms.two_d.learning import learning_set, ranked_features, self_learning_set, wheel_position
+from subswarm.algorithms.two_d.learning import add_influence, add_pull, ranked_features, wheel_position
 from subswarm.plot import PALETTE
 from subswarm.plot._style import tidy
 
@@ -33,20 +33,30 @@ def cells(ax: Axes, bits: np.ndarray, x: float, y: float, colour: str) -> None:
         ax.text(x + place + 0.45, y + 0.42, str(int(bit)), ha="center", va="center", color="white" if bit else ink)
 
 
+def learning_set(exemplar: np.ndarray) -> np.ndarray:
+    """Return what the particle learns from a subset, or from itself, shape (2, n)."""
+    learnt = np.zeros((1, 2, POSITION.shape[1]))
+    if exemplar is POSITION:
+        add_influence(learnt, POSITION, np.ones(1))
+    else:
+        add_pull(learnt, exemplar, POSITION, np.ones((1, 1, 1)))
+    return learnt[0]
+
+
 def learning() -> Figure:
     """Draw the learning sets that a particle takes from three subsets."""
     figure, ax = pyplot.subplots(figsize=(8.2, 4.3), layout="constrained")
     rows = (
-        ("the particle, x", POSITION, self_learning_set(POSITION), "itself", PALETTE[2]),
-        ("its personal best", PERSONAL, learning_set(PERSONAL, POSITION), "its personal best", PALETTE[0]),
-        ("the global best", GLOBAL, learning_set(GLOBAL, POSITION), "the global best", PALETTE[1]),
+        ("the particle, x", POSITION, "itself", PALETTE[2]),
+        ("its personal best", PERSONAL, "its personal best", PALETTE[0]),
+        ("the global best", GLOBAL, "the global best", PALETTE[1]),
     )
-    for place, (who, bits, lesson, source, colour) in enumerate(rows):
+    for place, (who, bits, source, colour) in enumerate(rows):
         y = -3.1 * place
         cells(ax, bits[0], 0, y + 0.5, colour)
         ax.text(0, y + 1.75, f"{who}, {int(bits.sum())} features", va="center")
         ax.annotate("", (8.0, y + 0.95), (5.3, y + 0.95), arrowprops={"arrowstyle": "->", "color": colour, "lw": 1.6})
-        matrix = lesson.matrix()[0]
+        matrix = learning_set(bits)
         cells(ax, matrix[0], 8.6, y + 1.0, colour)
         cells(ax, matrix[1], 8.6, y, colour)
         ax.text(8.6, y + 2.2, f"learning set from {source}", va="center")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from subswarm._search.result import History, Recording, SearchResult, Snapshot, one_standard_error
     from subswarm._types import Front, Subset
     from subswarm.engines.normal_cdf.model import NormalCDFBayes
-    from subswarm.nested import HeldOut, held_out
+    from subswarm.nested import HeldOut, NestedFront, held_out
     from subswarm.objective.findings import Finding
     from subswarm.objective.objective import Objective, make_objective
     from subswarm.selector import SwarmSelector
@@ -28,6 +28,7 @@ __all__ = [
     "FrontTable",
     "HeldOut",
     "History",
+    "NestedFront",
     "NormalCDFBayes",
     "Objective",
     "Recording",
@@ -58,6 +59,7 @@ _HOME = {
     "FrontTable": "_search.fronts",
     "HeldOut": "nested",
     "History": "_search.result",
+    "NestedFront": "nested",
     "NormalCDFBayes": "engines.normal_cdf.model",
     "Objective": "objective.objective",
     "Recording": "_search.result",

@@ -248,5 +248,18 @@ def _pickled_state(value: object) -> object:
     return made_by, arguments, state, list(items or ()), list(pairs or ())
 
 
-_STATES: dict[str, Callable[[Any], object]] = {"pandas": _pandas_state, "polars": _polars_state, "torch": _torch_state}
+def _scipy_state(value: Any) -> object:
+    if not (hasattr(value, "tocsr") and hasattr(value, "shape")):
+        return None
+    rows = value.tocsr(copy=True)
+    rows.sum_duplicates()
+    return [rows.shape, rows.data, rows.indices, rows.indptr]
+
+
+_STATES: dict[str, Callable[[Any], object]] = {
+    "pandas": _pandas_state,
+    "polars": _polars_state,
+    "scipy": _scipy_state,
+    "torch": _torch_state,
+}
 """How to read the objects of optional libraries."""

@@ -12,7 +12,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
@@ -60,11 +60,19 @@ MODELS: dict[str, tuple[str, dict[str, Callable[[], Estimator]]]] = {
             "regression": lambda: make_pipeline(StandardScaler(), Ridge()),
         },
     ),
+    "ridge-classifier": (
+        "classifier by ridge regression on standardised columns",
+        {"classification": lambda: make_pipeline(StandardScaler(), RidgeClassifier())},
+    ),
     "ols": ("linear regression by ordinary least squares", {"regression": LinearRegression}),
     "lda": ("linear discriminant analysis", {"classification": LinearDiscriminantAnalysis}),
     "qda": (
         "quadratic discriminant analysis on standardised columns, regularised by 0.1",
         {"classification": lambda: make_pipeline(StandardScaler(), QuadraticDiscriminantAnalysis(reg_param=0.1))},
+    ),
+    "nearest-centroid": (
+        "class of the nearest centroid, on standardised columns",
+        {"classification": lambda: make_pipeline(StandardScaler(), NearestCentroid())},
     ),
     "svm": (
         "support vector machine on standardised columns",

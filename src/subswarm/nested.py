@@ -6,31 +6,35 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import clone, is_regressor
 from sklearn.model_selection import cross_validate
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from subswarm._checks import check_int, check_jobs, shown
 from subswarm._display import format_duration
+from subswarm._search.fronts import FrontTable
 from subswarm._search.result import rows_html
 from subswarm._types import Estimator, FloatArray, Mask, Masks, Scorer, Scorings, Splits
+from subswarm.engines.boosters import stopped_early
+from subswarm.engines.columns import column_names, for_columns, is_frame, params_for_columns, take_columns
 from subswarm.engines.data import Fold
 from subswarm.errors import SettingError
-from subswarm.objective.objective import check_estimator, check_metadata
+from subswarm.objective.objective import check_estimator, check_metadata, clone_estimator
 from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
 from subswarm.objective.scoring import first_scoring, resolve_scoring, scoring_for_target
-from subswarm.objective.validation import allows_nan, check_groups, check_table, check_target
+from subswarm.objective.validation import check_groups, check_target, read_table
 
 __all__ = [
     "HeldOut",
+    "NestedFront",
     "check_no_routing",
     "describe_cost",
     "held_out",
@@ -49,6 +53,23 @@ class Selector(Estimator, Protocol):
     estimator: Estimator
     cv: Splits | None
     scoring: Scorings
+    early_stopping: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class NestedFront:
+    """The front of the search of one outer fold, scored on the rows that the search did not use.
+
+    Attributes
+    ----------
+    cost : float array of shape (S,)
+        Cost of each subset, ascending: its number of columns, or its price.
+    scores : float array of shape (S,)
+        Score of the model with each subset.
+    """
+
+    cost: FloatArray
+    scores: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +88,8 @@ class HeldOut:
         Columns selected in each fold.
     seconds : float
         Time that the searches took.
+    fronts : tuple of K NestedFront
+        The front of each search, scored on the same rows; empty if they were not asked for.
     """
 
     scores: FloatArray
@@ -74,6 +97,7 @@ class HeldOut:
     inner_scores: FloatArray
     supports: Masks
     seconds: float
+    fronts: tuple[NestedFront, ...] = ()
 
     @property
     def score(self) -> float:
@@ -103,6 +127,20 @@ class HeldOut:
         }
         return rows_html(rows)
 
+    def front_scores(self, costs: ArrayLike) -> FloatArray:
+        """Return what a limit on the cost scores on rows that the searches did not use, shape (K, number of limits).
+
+        For each limit and each outer fold, it is the score of the subset of lowest loss on the front of that search
+        that costs at most the limit; NaN if the search saw none. ``choose="budget"`` selects this subset. It takes the
+        searches of one nested cross-validation, whatever the number of limits; set ``front=True`` in `held_out`.
+        """
+        limits = np.asarray(costs, dtype=np.float64)
+        found = np.full((len(self.fronts), len(limits)), np.nan)
+        for scores, front in zip(found, self.fronts, strict=True):
+            place = np.searchsorted(front.cost, limits, side="right") - 1
+            scores[place >= 0] = front.scores[place[place >= 0]]
+        return found
+
     def sentence(self) -> str:
         """Describe the scores in one sentence."""
         sizes = self.supports.sum(axis=1).mean()
@@ -124,6 +162,7 @@ def held_out(
     random_state: int = 0,
     groups: ArrayLike | None = None,
     params: Mapping[str, object] | None = None,
+    front: bool = False,
 ) -> HeldOut:
     """Score a selector by nested cross-validation.
 
@@ -154,6 +193,9 @@ def held_out(
         Passed to the splitters. Outer folds that follow ``cv`` keep the rows of a group together.
     params : dict, optional
         Metadata for the estimator's ``fit``, such as ``sample_weight``.
+    front : bool, default=False
+        Also score every subset on the front of each search; see `HeldOut.front_scores`. This takes one fit for each
+        subset and outer fold.
 
     Returns
     -------
@@ -181,7 +223,7 @@ def held_out(
     params = dict(params or {})
     check_no_routing(params if groups is None else {**params, "groups": groups})
     outer = plan_outer_folds(selector, X, y, folds=folds, random_state=random_state, groups=groups, setting="folds")
-    return run_outer_folds(selector, X, y, outer, n_jobs=n_jobs, groups=groups, params=params)
+    return run_outer_folds(selector, X, y, outer, n_jobs=n_jobs, groups=groups, params=params, front=front)
 
 
 def plan_outer_folds(
@@ -197,10 +239,10 @@ def plan_outer_folds(
     """Return the outer folds that `held_out` uses; raise an error if a search cannot run on one of them."""
     estimator = selector.estimator
     check_estimator(estimator)
-    table = check_table(X, allow_nan=allows_nan(estimator))
+    table = read_table(X, estimator).values
     multi_output = get_tags(estimator).target_tags.multi_output
-    target = check_target(y, len(table), numeric=is_regressor(estimator), multi_output=multi_output)
-    check_groups(groups, len(table))
+    target = check_target(y, table.shape[0], numeric=is_regressor(estimator), multi_output=multi_output)
+    check_groups(groups, table.shape[0])
     return nested_folds(
         selector.cv,
         folds,
@@ -223,34 +265,34 @@ def run_outer_folds(
     n_jobs: int | None = None,
     groups: ArrayLike | None = None,
     params: Mapping[str, object] | None = None,
+    front: bool = False,
 ) -> HeldOut:
     """Search and score on each of the planned outer folds, ``n_jobs`` at a time."""
     params = dict(params or {})
     started = time.perf_counter()
-    quiet = clone(selector).set_params(**_QUIET)
+    settings = selector.get_params(deep=False) | _QUIET | {"estimator": clone_estimator(selector.estimator)}
+    quiet = type(selector)(**settings)
     scoring = first_scoring(scoring_for_target(selector.estimator, selector.scoring, np.asarray(y)))
     for_search = params if groups is None else {**params, "groups": groups}
-    for_both = {
-        **{f"select__{name}": value for name, value in for_search.items()},
-        **{f"model__{name}": value for name, value in params.items()},
-    }
     found = Parallel(n_jobs=n_jobs)(
         delayed(_search_and_score)(
-            Pipeline([("select", clone(quiet).set_params(cv=each.cv)), ("model", clone(selector.estimator))]),
+            clone(quiet).set_params(cv=each.cv),
             X,
             y,
             each.outer,
             scoring,
-            for_both,
+            for_search,
+            params if front else None,
         )
         for each in outer
     )
     return HeldOut(
-        scores=np.array([score for score, _, _ in found], dtype=np.float64),
+        scores=np.array([score for score, _, _, _ in found], dtype=np.float64),
         baseline_scores=_score_all_columns(selector, X, y, params, outer, n_jobs, scoring),
-        inner_scores=np.array([score for _, score, _ in found]),
-        supports=np.array([support for _, _, support in found]),
+        inner_scores=np.array([score for _, score, _, _ in found]),
+        supports=np.array([support for _, _, support, _ in found]),
         seconds=time.perf_counter() - started,
+        fronts=tuple(scored for _, _, _, scored in found if scored is not None),
     )
 
 
@@ -272,7 +314,7 @@ def describe_cost(folds: int, n_jobs: int | None, seconds: float) -> str:
 
 def _check_selector(selector: object) -> None:
     """Raise SettingError for anything that does not have the settings of a `SwarmSelector`."""
-    expected = {"estimator", "cv", "scoring", *_QUIET}
+    expected = {"estimator", "cv", "scoring", "early_stopping", *_QUIET}
     if not isinstance(selector, type) and hasattr(selector, "get_params"):
         try:
             if expected <= set(selector.get_params(deep=False)):
@@ -283,38 +325,93 @@ def _check_selector(selector: object) -> None:
 
 
 def _search_and_score(
-    pipeline: Pipeline,
+    selector: Selector,
     X: ArrayLike,
     y: ArrayLike | None,
     fold: Fold,
     scoring: str | Scorer | None,
     params: Mapping[str, object],
-) -> tuple[float, float, Mask]:
-    """Return the score on an outer fold's test rows, the score that the search reported, and the columns selected."""
-    score, fitted = score_left_out(pipeline, X, y, fold, scoring=scoring, params=params)
-    if fitted[0].result_.stop_reason == "interrupted":  # Ctrl-C means all searches, not this one
+    front_params: Mapping[str, object] | None,
+) -> tuple[float, float, Mask, NestedFront | None]:
+    """Return the score on an outer fold's test rows, the score that the search reported, and the columns selected.
+
+    A selector predicts with its estimator fitted on the selected columns of the training rows. Also returns the scores
+    of the search's front, if ``front_params`` has the metadata of its fits.
+    """
+    score, search = score_left_out(selector, X, y, fold, scoring=scoring, params=params)
+    if search.result_.stop_reason == "interrupted":  # Ctrl-C means all searches, not this one
         raise KeyboardInterrupt
-    return score, fitted[0].best_score_, fitted[0].support_
+    model = stopped_early(clone_estimator(selector.estimator), selector.early_stopping)
+    front = None if front_params is None else _score_front(search.front_, model, X, y, fold, scoring, front_params)
+    return score, search.best_score_, search.support_, front
+
+
+def _score_front(
+    front: FrontTable,
+    model: Estimator,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    fold: Fold,
+    scoring: str | Scorer | None,
+    params: Mapping[str, object],
+) -> NestedFront:
+    """Return the scores of the model with each subset on a front, fitted and scored on the rows of an outer fold."""
+    names, table = column_names(X), X if is_frame(X) or sparse.issparse(X) else np.asarray(X)
+    scores = [
+        _score_model(
+            for_columns(model, mask, names),
+            take_columns(table, mask),
+            y,
+            [fold],
+            scoring,
+            params_for_columns(params, mask, names),
+        )[0]
+        for mask in front.masks
+    ]
+    return NestedFront(front.cost, np.array(scores))
+
+
+def _score_model(
+    model: Estimator,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    folds: Sequence[Fold],
+    scoring: str | Scorer | None,
+    params: Mapping[str, object],
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return the score of a model on each fold, fitted on the training rows of the fold."""
+    found = cross_validate(
+        clone_estimator(model),
+        X,
+        y,
+        cv=[(fold.train, fold.test) for fold in folds],
+        scoring=scoring,
+        params=dict(params) or None,
+        n_jobs=n_jobs,
+        error_score="raise",
+    )
+    return np.asarray(found["test_score"], dtype=np.float64)
 
 
 def score_left_out(
-    pipeline: Pipeline,
+    estimator: Estimator,
     X: ArrayLike,
     y: ArrayLike | None,
     fold: Fold,
     *,
     scoring: str | Scorer | None = None,
     params: Mapping[str, object] | None = None,
-) -> tuple[float, Pipeline]:
-    """Fit a pipeline of selection and model on the training rows of a fold, and score it on the test rows.
+) -> tuple[float, Any]:
+    """Fit an estimator on the training rows of a fold, and score it on the test rows.
 
-    Returns the score and the fitted pipeline.
+    Returns the score and the fitted estimator.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")  # already given for all rows
         warnings.filterwarnings("ignore", message=r"scoring='roc_auc' of")  # likewise
         found = cross_validate(
-            pipeline,
+            estimator,
             X,
             y,
             cv=[(fold.train, fold.test)],
@@ -337,16 +434,7 @@ def _score_all_columns(
 ) -> FloatArray:
     """Return the scores of the model with all columns, or NaN for each fold if it fails."""
     try:
-        found = cross_validate(
-            clone(selector.estimator),
-            X,
-            y,
-            cv=[(each.outer.train, each.outer.test) for each in outer],
-            scoring=scoring,
-            params=dict(params) or None,
-            n_jobs=n_jobs,
-            error_score="raise",
-        )
+        model = stopped_early(clone_estimator(selector.estimator), selector.early_stopping)
+        return _score_model(model, X, y, [each.outer for each in outer], scoring, params, n_jobs)
     except Exception:  # an estimator may raise anything on all columns; the nested scores are still valid
         return np.full(len(outer), np.nan)
-    return np.asarray(found["test_score"], dtype=np.float64)

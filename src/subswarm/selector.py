@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, cast
@@ -17,8 +18,9 @@ from typing import Any, Self, cast
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -32,16 +34,21 @@ from subswarm._compilation import announced, compile_seconds, may_compile_aside
 from subswarm._fingerprint import digest
 from subswarm._search.budget import Budget
 from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
-from subswarm._search.choice import RULES, choose_subset, known_subset
+from subswarm._search.choice import RULES, choose_subset, found_something, known_subset
 from subswarm._search.fronts import CostFront, FrontTable, column_prices, feature_prices, make_front
+from subswarm._search.honest import HonestScore, corrected_score
 from subswarm._search.loop import search
+from subswarm._search.plan import AUTO, Plan, PlanLimits, is_auto, plan_search
 from subswarm._search.result import History, SearchResult
 from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Predictor, Scorings, Splits, Subset
 from subswarm._warm_up import prepare_kernels
-from subswarm.algorithms import Race, as_algorithm
-from subswarm.algorithms.base import Algorithm, AnyAlgorithm
+from subswarm.algorithms import Race, TwoDElite, as_algorithm
+from subswarm.algorithms.base import Algorithm
+from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.engines.base import DEVICES, ENGINES
+from subswarm.engines.boosters import stopped_early
+from subswarm.engines.columns import for_columns, is_frame, params_for_columns, take_columns
 from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataTypeError, SettingError, SubswarmWarning
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
@@ -50,6 +57,7 @@ from subswarm.objective.constraints import Space, make_space
 from subswarm.objective.filters import RANKINGS
 from subswarm.objective.findings import Finding, find_in_scores, find_in_table
 from subswarm.objective.folds import DEFAULT_FOLDS
+from subswarm.objective.foldwise import FoldwiseObjective
 from subswarm.objective.objective import ColumnsView, Objective, check_estimator, clone_estimator, make_objective
 from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
 from subswarm.objective.scoring import first_scoring, resolve_all, resolve_scoring, scoring_for_target
@@ -71,9 +79,13 @@ FEWEST_CROSS_FITTED = 4
 """With fewer repeats, each would leave out too many rows, so that they all have all rows."""
 
 
+MOST_ROWS = 5000
+"""With ``max_rows="auto"``, the rows on which an island compares subsets. docs/results/answers.md has measurements."""
+
+
 @dataclass(frozen=True)
 class FitFacts:
-    """What a report needs to know of the data passed to ``fit``.
+    """What a report says about the data passed to ``fit``.
 
     Attributes
     ----------
@@ -111,8 +123,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     ----------
     estimator : estimator or pipeline
         The model that will use the features. Clones of it are scored; the object itself stays unfitted.
-    algorithm : str or algorithm, default="2d-elite"
-        A name from ``subswarm.algorithms.names()``, or an algorithm object with your own settings.
+    algorithm : str or algorithm, default="auto"
+        A name from ``subswarm.algorithms.names()``, or an algorithm object with your own settings. "auto" is
+        "2d-guided" for a model that has ``feature_importances_`` or ``coef_`` (or is histogram gradient boosting) and
+        no fast engine, such as boosted trees and forests, and "2d-elite" for all others.
     cv : int, splitter, list of splits or None
         The folds, drawn once before the search. An integer means shuffled folds (stratified for a classifier) drawn
         with ``random_state``. None means 10 folds, or fewer (with a warning) if there are fewer rows or no class has
@@ -125,15 +139,23 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         1000 of ``max_evaluations``, at most 6. From 4 repeats on, each leaves out a block of rows, on which the number
         of features is chosen (cross-fitting). Other algorithms, and searches with ``patience``, groups or a splitter,
         get 1 repeat.
+    max_rows : int, "auto" or None, default="auto"
+        On how many rows each island of a cross-fitted search compares subsets, if the table has more. Each island draws
+        other rows, with the classes in proportion. The subsets to select from are then scored on all rows, and so is
+        ``best_score_``. "auto" is 5000, None means all rows. Searches that are not cross-fitted always use all rows.
     race : bool, default=False
         Whether to score a subset on all repeats only if it does well on the first one (see
         `subswarm.algorithms.Race`). Most subsets then cost one evaluation.
     scoring : str, callable, list of str, dict or None
         As in scikit-learn. None is the estimator's own score. Of several scorers (a list of names, or a dict of scorers
         by name) the search optimises the first; ``scores_`` and ``front_scores_`` have all of them.
-    max_evaluations : int or None, default=6000
+    max_evaluations : int, "auto" or None, default="auto"
         Number of subsets that may be scored, repeated ones included. If the cross-validation is repeated, each repeat
-        counts.
+        counts. "auto" is 6000 with a fast engine, and without limit if ``max_fits`` is set. For other models the time
+        of a fit is measured first, and "auto" is what takes about three minutes (or ``max_seconds``), at most 6000. The
+        number depends on the speed of the machine then, so set a number or ``max_fits`` for repeatable results.
+    max_fits : int or None
+        Number of times the estimator may be fitted in the search: an evaluation takes one fit for each fold.
     max_seconds : float or None
         Time limit of the search.
     patience : int or None
@@ -168,6 +190,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         and store the result in ``held_out_``. It costs one more search for each fold; ``n_jobs`` of them run at a
         time. A number of outer folds follows ``cv`` (see `subswarm.held_out`); a splitter or a list of splits is used
         as it is.
+    early_stopping : int or None
+        For LightGBM, XGBoost, CatBoost and HistGradientBoosting, alone or at the end of a pipeline: stop adding trees
+        after this many without a better score on a tenth of the rows that the model is fitted on. The test rows of a
+        fold are never used for it.
     engine : "auto", "estimator", "fast" or "torch", default="auto"
         What scores the subsets: "auto" is the fastest exact engine, "estimator" is scikit-learn itself, "fast" and
         "torch" are engines that raise an error if they do not support the estimator.
@@ -200,8 +226,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         Score of the selected columns in each fold, exactly as ``cross_val_score`` gives it on ``folds_``. The search
         optimised it or similar scores, so it is optimistic.
     honest_score_ : float or None
-        Estimate of the score on new rows: the mean score on the left-out rows of models whose search did not use these
-        rows, for a subset of the selected kind and size. None if the search was not cross-fitted.
+        Corrected score: an estimate of the score on new rows, never above ``best_score_``. If the search was
+        cross-fitted, it is the mean score on the left-out rows of models whose search did not use these rows, for a
+        subset of the selected kind and size. Otherwise ``best_score_`` is corrected for what a search gains by chance.
+        None only for scorers of your own with a single fold.
+    honest_interval_ : (float, float) or None
+        95 % interval of the score on new rows, for the sampling of the rows and the uncertainty of the correction.
     baseline_score_ : float
         Mean score of all columns on the same folds; NaN if the estimator fails on them.
     scores_ : dict of str to float
@@ -213,12 +243,14 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     folds_ : list of (train rows, test rows)
         The folds, repeat by repeat; one repeat of all rows if the search was cross-fitted.
     front_ : FrontTable
-        The subsets that no other one beats in both cost (or number of columns) and loss, with standard errors.
+        The subsets that no other one beats in both cost (or number of columns) and loss, with standard errors. With
+        ``held_out`` and a multi-objective algorithm, ``choose="knee"`` or ``choose="budget"``, it also has the loss of
+        each of them on rows that the searches did not use.
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
     findings_ : tuple of Finding
-        What makes the score less meaningful than it looks: a score at the share of the most frequent class, a column
-        that tells the target, ids, constant and duplicated columns, and so on.
+        Warnings about the table and the scores: nothing found, a score no better than the share of the commonest
+        class, a column that is a copy of the target, ids, constant and duplicated columns, and so on.
     result_ : SearchResult
         The search: best subset, best subset of each size (``front``), engine, timings.
     history_ : History
@@ -249,8 +281,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     >>> from subswarm import SwarmSelector
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> selector = SwarmSelector(GaussianNB(), max_evaluations=300, random_state=0).fit(X, y)
-    >>> bool(selector.best_score_ >= selector.baseline_score_)
-    True
+    >>> selector.n_features_ < selector.n_features_in_, round(selector.best_score_, 2)
+    (True, 0.97)
     >>> selector.transform(X).shape[1] == selector.n_features_
     True
     """
@@ -258,13 +290,15 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     def __init__(
         self,
         estimator: Estimator,
-        algorithm: str | Algorithm[Any] = "2d-elite",
+        algorithm: str | Algorithm[Any] = "auto",
         *,
         cv: Splits | None = None,
         repeats: int | str = "auto",
+        max_rows: int | str | None = "auto",
         race: bool = False,
         scoring: Scorings = None,
-        max_evaluations: int | None = 6000,
+        max_evaluations: int | str | None = "auto",
+        max_fits: int | None = None,
         max_seconds: float | None = None,
         patience: int | None = None,
         min_features: int = 1,
@@ -277,6 +311,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         max_cost: float | None = None,
         feature_costs: Iterable[float] | Mapping[str, float] | None = None,
         held_out: Splits | None = None,
+        early_stopping: int | None = None,
         engine: str = "auto",
         n_jobs: int | None = None,
         device: str = "cpu",
@@ -290,9 +325,11 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.algorithm = algorithm
         self.cv = cv
         self.repeats = repeats
+        self.max_rows = max_rows
         self.race = race
         self.scoring = scoring
         self.max_evaluations = max_evaluations
+        self.max_fits = max_fits
         self.max_seconds = max_seconds
         self.patience = patience
         self.min_features = min_features
@@ -305,6 +342,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.max_cost = max_cost
         self.feature_costs = feature_costs
         self.held_out = held_out
+        self.early_stopping = early_stopping
         self.engine = engine
         self.n_jobs = n_jobs
         self.device = device
@@ -334,18 +372,17 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if self.held_out is not None:
             check_outer("held_out", self.held_out)
             check_no_routing(params)
-        budget = Budget(evaluations=self.max_evaluations, seconds=self.max_seconds, patience=self.patience)
         seed = seed_from(self.random_state)
         fit_params, groups = self._split_metadata(params)
         estimator = set_random_states(clone_estimator(self.estimator), seed)
-        repeats = self._n_repeats()
-        objective = make_objective(
+        estimator = stopped_early(estimator, self.early_stopping, seed)
+        make = partial(
+            make_objective,
             estimator,
             X,
             y,
             cv=self.cv,
-            repeats=repeats,
-            cross_fit=isinstance(self.repeats, str) and repeats >= FEWEST_CROSS_FITTED,
+            max_rows=MOST_ROWS if isinstance(self.max_rows, str) else self.max_rows,
             scoring=self.scoring,
             groups=groups,
             n_jobs=self.n_jobs,
@@ -354,6 +391,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             engine=self.engine,
             params=fit_params,
         )
+        plan = self._plan(make)
+        objective = plan.objective
         if self.race and objective.n_partitions == 1:
             raise SettingError(
                 "race=True needs a repeated cross-validation, and this one has 1 repeat; set repeats=4, say, or use a "
@@ -376,42 +415,52 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         prices = self._prices(space)
         seen = None if prices is None else CostFront(prices, objective.n_partitions)
         compiled = compile_seconds()
-        prepare_kernels(objective, self._algorithm(), self.max_evaluations, announce=bool(self.verbose))
+        prepare_kernels(objective, plan.algorithm, plan.budget.evaluations, announce=bool(self.verbose))
         with announced(bool(self.verbose)):
-            result = self._search(objective, space, budget, seed, prices, seen)
+            result = self._search(plan, space, seed, prices, seen)
         compiled = compile_seconds() - compiled
+        if plan.is_foldwise:  # its partitions are folds, and not repeats of all of them
+            result = replace(result, n_partitions=plan.n_repeats)
         self.result_ = result
         self.history_: History = result.history
         self.estimator_ = cast(Predictor, estimator)
         self._facts = FitFacts(
             seed,
-            len(objective.data.X),
+            objective.n_rows,
             _name_of_target(y),
-            digest([objective.data.X, objective.data.y]),
+            digest([objective.data.table, objective.data.y]),
             max(0.0, result.algorithm_seconds + result.evaluation_seconds - compiled),
         )
         self.front_: FrontTable = make_front(
             result,
-            objective.losses_of,
+            _losses_known(result, objective),
             names=getattr(self, "feature_names_in_", None),
             owner=space.owner,
             prices=prices,
             seen=seen,
         )
         chosen, left_out = self._chosen(result, objective)
-        self.honest_score_ = None if left_out is None else float(objective.scoring.score(float(left_out.mean())))
         reported = objective.on_all_rows()
         self.folds_ = reported.folds
         self._score(reported, chosen)
+        self._correct(reported, left_out)
         self._score_by_all(reported)
         self._column_facts = self._describe(reported, result)
         self.cv_results_ = _front_scores(result, objective)
         weights = self._fit_metadata(params, fit_params)
-        self.estimator_.fit(objective.data.X[:, self.support_], objective.data.y, **weights)
+        names = objective.data.names
+        self._is_fitted_on_frame = objective.data.frame is not None
+        self._keeps_frames = not objective.data.is_plain and self._is_fitted_on_frame
+        self.estimator_ = for_columns(self.estimator_, self.support_, names)
+        weights = params_for_columns(weights, self.support_, names)
+        self.estimator_.fit(objective.data.columns(self.support_), objective.data.y, **weights)
         self.held_out_: HeldOut | None = None
         if outer is not None and result.stop_reason != "interrupted":
             try:
-                self.held_out_ = self._measure_held_out(outer, X, y, groups, fit_params, seed)
+                self.held_out_ = self._measure_held_out(estimator, outer, X, y, groups, fit_params, seed)
+                if self.held_out_.fronts:
+                    nested_scores = self.held_out_.front_scores(self.front_.cost)
+                    self.front_ = self.front_.with_nested_losses(objective.scoring.loss(nested_scores))
             except KeyboardInterrupt:
                 warnings.warn(
                     "nested cross-validation was interrupted; the search itself is complete, without a nested score.",
@@ -467,9 +516,31 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         """The classes of the model fitted on the selected columns."""
         return self.estimator_.classes_
 
-    def _selected_columns(self, X: ArrayLike) -> FloatArray:
-        """Return the selected columns of a table as an array, as the model was fitted on."""
+    def transform(self, X: ArrayLike) -> AnyArray:
+        """Return the selected columns.
+
+        A table of numbers becomes an array, or what ``set_output`` says, as with scikit-learn's own selectors. A frame
+        with other columns, such as categories, stays a frame, and a sparse matrix a sparse matrix.
+
+        Parameters
+        ----------
+        X : table of shape (N, n), with all columns
+
+        Returns
+        -------
+        table of shape (N, ``n_features_``)
+        """
         check_is_fitted(self)
+        if self._keeps_frames and is_frame(X):
+            return self._selected_columns(X)
+        return cast(AnyArray, super().transform(X))
+
+    def _selected_columns(self, X: ArrayLike) -> AnyArray:
+        """Return the selected columns of a table, as the model was fitted on: a frame, a sparse matrix or an array."""
+        check_is_fitted(self)
+        if sparse.issparse(X) or (self._is_fitted_on_frame and is_frame(X)):
+            validate_data(self, X, skip_check_array=True, reset=False)
+            return cast(AnyArray, take_columns(X, self.support_))
         allow_nan = get_tags(self).input_tags.allow_nan
         table = validate_data(
             self, X, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True, reset=False
@@ -518,8 +589,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     def _check_settings(self) -> None:
         """Raise an error that names the setting, before anything is computed."""
         check_estimator(self.estimator)
-        as_algorithm(self.algorithm)
+        stopped_early(self.estimator, self.early_stopping)
+        if not is_auto(self.algorithm):
+            as_algorithm(self.algorithm)
         check_bool("race", self.race)
+        if isinstance(self.max_rows, str):
+            check_choice("max_rows", self.max_rows, ("auto",))
         check_bool("record", self.record)
         check_choice("choose", self.choose, CHOICES)
         check_real("max_cost", self.max_cost, low=0, optional=True)
@@ -533,12 +608,16 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         check_int("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, low=0)
         check_int("min_features", self.min_features, low=1)
         check_int("max_features", self.max_features, low=1, optional=True)
-        check_int("max_evaluations", self.max_evaluations, low=1, optional=True)
+        if isinstance(self.max_evaluations, str):
+            check_choice("max_evaluations", self.max_evaluations, (AUTO,))
+        else:
+            check_int("max_evaluations", self.max_evaluations, low=1, optional=True)
+        check_int("max_fits", self.max_fits, low=1, optional=True)
         check_real("max_seconds", self.max_seconds, low=0, optional=True)
         check_int("patience", self.patience, low=1, optional=True)
-        if self.max_evaluations is self.max_seconds is self.patience is None:
+        if self.max_evaluations is self.max_fits is self.max_seconds is self.patience is None:
             raise SettingError(
-                "set at least one of max_evaluations, max_seconds and patience, so that the search ends."
+                "set at least one of max_evaluations, max_fits, max_seconds and patience, so that the search ends."
             )
         _check_preselection(self.preselect)
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | PathLike):
@@ -565,23 +644,46 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         except TypeError as error:  # column names of mixed types
             raise DataTypeError(str(error)) from error
 
-    def _n_repeats(self) -> int:
+    def _n_repeats(self, evaluations: int | None) -> int:
         """Return the number of repeats of the cross-validation: the one that was set, or that of "auto"."""
         if not isinstance(self.repeats, str):
             return self.repeats
         check_choice("repeats", self.repeats, ("auto",))
-        distributes = as_algorithm(self.algorithm).uses_single_partitions and not self.race
+        algorithm = TwoDElite() if is_auto(self.algorithm) else as_algorithm(self.algorithm)
+        distributes = algorithm.uses_single_partitions and not algorithm.uses_importances and not self.race
         end_is_known = self.patience is None  # the islands merge their subsets at the end of the budget
         may_repeat = self.cv is None or isinstance(self.cv, int | np.integer)
         if not (distributes and end_is_known and may_repeat):
             return 1
-        if self.max_evaluations is None:
+        if evaluations is None:
             return MOST_REPEATS
-        return int(np.clip(int(self.max_evaluations) // EVALUATIONS_PER_REPEAT, 1, MOST_REPEATS))
+        return int(np.clip(evaluations // EVALUATIONS_PER_REPEAT, 1, MOST_REPEATS))
 
-    def _algorithm(self) -> AnyAlgorithm:
-        algorithm = as_algorithm(self.algorithm)
-        return Race(algorithm) if self.race and not isinstance(algorithm, Race) else algorithm
+    def _plan(self, make: Callable[..., Objective]) -> Plan:
+        """Return the algorithm, the objective and the budget of the search; ``make`` makes an objective."""
+        limits = PlanLimits(self.max_evaluations, self.max_fits, self.max_seconds, self.patience)
+
+        def make_repeated(evaluations: int | None) -> Objective:
+            repeats = self._n_repeats(evaluations)
+            cross_fit = isinstance(self.repeats, str) and repeats >= FEWEST_CROSS_FITTED
+            return make(repeats=repeats, cross_fit=cross_fit)
+
+        likely = limits.likely_evaluations()
+        objective = make_repeated(likely)
+        if likely is None and self.max_fits is not None:
+            likely = int(self.max_fits) // objective.data.folds_each
+            objective = make_repeated(likely)
+        plan = plan_search(
+            objective,
+            TwoDElite() if self.race and is_auto(self.algorithm) else self.algorithm,
+            limits,
+            n_jobs=self.n_jobs,
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+        )
+        self._chosen_limits = plan.chosen_limits
+        if plan.is_foldwise or self._n_repeats(plan.evaluations) == self._n_repeats(likely):
+            return plan
+        return replace(plan, objective=make_repeated(plan.evaluations))  # fewer repeats for fewer evaluations
 
     def _prices(self, space: Space) -> FloatArray | None:
         """Return the price of each feature of the search, or None without prices."""
@@ -612,19 +714,21 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
 
     def _search(
         self,
-        objective: Objective,
+        plan: Plan,
         space: Space,
-        budget: Budget,
         seed: int,
         prices: FloatArray | None,
         seen: CostFront | None,
     ) -> SearchResult:
-        algorithm = self._algorithm()
+        objective, budget = plan.objective, plan.budget
+        algorithm = Race(plan.algorithm) if self.race and not isinstance(plan.algorithm, Race) else plan.algorithm
         scoring = objective.scoring
         line = ProgressBar(budget.evaluations, scoring.score, scoring.name) if self.verbose else nullcontext()
         view = ColumnsView(objective, space)
         callbacks = check_callbacks(self.callbacks)
-        notice = [self._time_notice(objective, budget)] if self.verbose else []
+        if self.verbose and plan.notice:
+            print(plan.notice, file=sys.stderr, flush=True)
+        notice = [self._time_notice(objective, budget)] if self.verbose and not plan.is_measured else []
         with line as shown:
             result = search(
                 algorithm if prices is None else algorithm.with_costs(tuple(prices.tolist())),
@@ -668,6 +772,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
 
     def _measure_held_out(
         self,
+        estimator: Estimator,
         outer: tuple[NestedFold, ...],
         X: ArrayLike,
         y: ArrayLike | None,
@@ -677,8 +782,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     ) -> HeldOut:
         if self.verbose:
             print(describe_cost(len(outer), self.n_jobs, self._facts.search_seconds), file=sys.stderr, flush=True)
-        same = clone(self).set_params(estimator=self.estimator_, random_state=seed)
-        return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params)
+        same = type(self)(
+            **(self.get_params(deep=False) | {"estimator": estimator, "random_state": seed} | self._chosen_limits)
+        )
+        is_multi_objective = not is_auto(self.algorithm) and isinstance(as_algorithm(self.algorithm), MultiObjective)
+        front = self.choose in ("knee", "budget") or is_multi_objective
+        return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params, front=front)
 
     def _score(self, objective: Objective, chosen: Subset) -> None:
         self.support_: Mask = chosen.mask
@@ -689,6 +798,14 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             self.baseline_score_ = float(objective.fold_scores(np.ones(objective.n_features, dtype=bool)).mean())
         except (Exception, KeyboardInterrupt):  # all columns may fail or take too long; the selection is still valid
             self.baseline_score_ = float("nan")
+
+    def _correct(self, objective: Objective, left_out: FloatArray | None) -> None:
+        """Set the score on new rows that the search leads to expect."""
+        losses = objective.scoring.loss(self.fold_scores_)
+        self._honest: HonestScore | None = corrected_score(objective, losses, self.support_, left_out)
+        found = self._honest
+        self.honest_score_: float | None = None if found is None else min(found.score, self.best_score_)
+        self.honest_interval_: tuple[float, float] | None = None if found is None else (found.low, found.high)
 
     def _score_by_all(self, objective: Objective) -> None:
         """Set the scores by all scorers; those by the first one are known."""
@@ -722,6 +839,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                 baseline=self.baseline_score_,
                 nested=None if nested is None else (nested.score, nested.baseline_score),
                 left_out=self.honest_score_,
+                found_something=found_something(self.result_, objective),
             ),
             *find_in_table(data.X, data.y, self.support_, classification=is_of_classes),
         )
@@ -745,7 +863,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.input_tags.allow_nan = allows_nan(self.estimator)
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = inner.input_tags.sparse
         tags.target_tags.required = True
         tags.target_tags.multi_output = inner.target_tags.multi_output
         tags.estimator_type = inner.estimator_type
@@ -771,6 +889,15 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         from subswarm.report.summary import summary_html  # imported here: the summary imports this module
 
         return summary_html(self)
+
+
+def _losses_known(result: SearchResult, objective: Objective) -> Callable[[Mask], FloatArray]:
+    """Return a function from a subset to its loss in each fold, which makes no fits for the subsets of a path."""
+    finalists = result.finalists
+    if not isinstance(objective, FoldwiseObjective) or finalists is None or finalists.paired is None:
+        return objective.losses_of
+    known = dict(zip((mask.tobytes() for mask in finalists.masks), finalists.paired, strict=True))
+    return lambda mask: known[mask.tobytes()] if mask.tobytes() in known else objective.losses_of(mask)
 
 
 def _front_scores(result: SearchResult, objective: Objective) -> dict[str, AnyArray]:

@@ -111,6 +111,7 @@ _SELECTOR: dict[str, hostile.Maker] = {
     "callbacks": lambda rng: pick(rng, (hostile.any_value(rng), [hostile.any_value(rng)], [hostile.raising])),
     "checkpoint": hostile.any_value,
     "record": hostile.any_value,
+    "max_rows": hostile.any_value,
 }
 _COSTS = ("repeats", "n_jobs")
 """What is asked for is what it costs: a million repeats, or as many processes as there are stars."""

@@ -124,10 +124,11 @@ class Search(Generic[S]):
         """The evaluations that each of these masks costs: the number of repeats it is scored on."""
         return self.n_partitions if self._state.partitions is None else 1
 
-    def tell(self, fitness: ArrayLike, progress: float | None = None) -> None:
+    def tell(self, fitness: ArrayLike, progress: float | None = None, importances: FloatArray | None = None) -> None:
         """Learn the losses of the masks that `ask` returned, and step.
 
-        ``progress`` (0 to 1) is computed from the planned evaluations if it is not given.
+        ``progress`` (0 to 1) is computed from the planned evaluations if it is not given. ``importances`` has the
+        importances of the features in the models of these masks, shape (P, n), for algorithms that use them.
         """
         if progress is not None and not (type(progress) is float and 0 <= progress <= 1):
             check_real("progress", progress, low=0, high=1)
@@ -135,7 +136,10 @@ class Search(Generic[S]):
         self._observe(self._state.masks, values)
         if progress is None:
             progress = min(1.0, self.evaluations / self._planned) if self._planned else 0.0
-        state = self.algorithm.step(self._state, values, float(progress), self._rng)
+        told = self._state
+        if importances is not None and self.algorithm.uses_importances:
+            told = self.algorithm.on_importances(told, importances)
+        state = self.algorithm.step(told, values, float(progress), self._rng)
         self.finished = state is None or np.size(state.masks) == 0
         if state is not None:
             self._state = state if self.finished else self._legal(state)

@@ -6,16 +6,18 @@ import numpy as np
 
 from subswarm._search.result import SearchResult, noise_width, one_standard_error, smallest_not_worse
 from subswarm._types import FloatArray, Front, Masks, Subset
-from subswarm.algorithms.base import Finalists
 from subswarm.objective.objective import Objective
 
-__all__ = ["RULES", "choose_subset", "known_subset"]
+__all__ = ["RULES", "choose_subset", "found_something", "known_subset"]
 
 RULES = ("smallest", "best", "one-se")
 """The rules by name."""
 
 _ANY_NOISE = 1e9
 """Standard errors that count as noise if nothing was found: the smallest subset is as good as any."""
+
+CHANCE = 2.0
+"""Standard errors by which the best of many candidates must be better than a constant answer."""
 
 NEW_REPEATS = 2
 """Repeats of new folds on which the candidates are compared if there are no left-out rows."""
@@ -38,19 +40,25 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
         return known_subset(result, chosen)
     row = 0
     if rule == "smallest":
-        width = noise_width(objective.n_rows) if _found_something(finalists, objective) else _ANY_NOISE
+        width = _width(objective) if found_something(result, objective) else _ANY_NOISE
         row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
     left_out = None if finalists.left_out is None else finalists.left_out[row]
     return Subset(finalists.masks[row].copy(), float(finalists.fitness[row])), left_out
 
 
-def _found_something(finalists: Finalists, objective: Objective) -> bool:
-    """Return whether the best finalist is better on the left-out rows than a constant answer, by a standard error."""
+def found_something(result: SearchResult, objective: Objective) -> bool:
+    """Return whether the best finalist is better on the left-out rows than a constant answer, by more than chance.
+
+    True if that is not known: the search was not cross-fitted, or the scorer cannot score a constant answer.
+    """
+    finalists = result.finalists
+    if finalists is None or finalists.left_out is None:
+        return True
     constant = objective.left_out_losses_of_constant()
-    if constant is None or finalists.left_out is None or len(constant) < 2:
+    if constant is None or len(constant) < 2:
         return True
     gain = constant - finalists.left_out[0]
-    return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+    return bool(gain.mean() > CHANCE * gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
 def _smallest_of_front(result: SearchResult, objective: Objective) -> Subset:
@@ -63,8 +71,12 @@ def _smallest_of_front(result: SearchResult, objective: Objective) -> Subset:
         return result.best
     compared = objective.on_new_folds(NEW_REPEATS) if result.stop_reason != "seconds" else None
     losses = _fold_losses(objective if compared is None else compared, front.masks)
-    row = smallest_not_worse(front.masks, losses, noise_width(objective.n_rows))
+    row = smallest_not_worse(front.masks, losses, _width(objective))
     return Subset(front.masks[row].copy(), float(front.fitness[row]))
+
+
+def _width(objective: Objective) -> float:
+    return noise_width(objective.n_rows, objective.n_features)
 
 
 def _undominated(front: Front) -> Front:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,11 @@ class FrontTable:
         Names of all columns of the table.
     is_priced : bool
         Whether ``cost`` has prices instead of numbers of columns.
+    nested_loss : float array of shape (S,) or None
+        Loss, on rows that the searches of a nested cross-validation did not use, of the best subset within each cost;
+        see `HeldOut.front_scores`. None if it was not measured.
+    nested_standard_error : float array of shape (S,) or None
+        Standard errors of ``nested_loss`` over the outer folds.
 
     Examples
     --------
@@ -66,6 +71,13 @@ class FrontTable:
     standard_error: FloatArray
     names: tuple[str, ...]
     is_priced: bool = False
+    nested_loss: FloatArray | None = None
+    nested_standard_error: FloatArray | None = None
+
+    def with_nested_losses(self, losses: FloatArray) -> FrontTable:
+        """Return the table with the mean and the standard error of nested losses, shape (outer folds, S)."""
+        spread = losses.std(axis=0, ddof=1) if len(losses) > 1 else np.full(len(self), np.nan)
+        return replace(self, nested_loss=losses.mean(axis=0), nested_standard_error=spread / np.sqrt(len(losses)))
 
     @property
     def size(self) -> IntArray:
@@ -110,7 +122,11 @@ class FrontTable:
         except ImportError as error:
             raise MissingExtraError("to_pandas() needs pandas, which is not installed; pip install pandas") from error
         rows = [self.columns(row) for row in range(len(self))]
-        values = {"size": self.size, "loss": self.loss, "standard_error": self.standard_error, "columns": rows}
+        values: dict[str, object] = {"size": self.size, "loss": self.loss, "standard_error": self.standard_error}
+        if self.nested_loss is not None:
+            values["nested_loss"] = self.nested_loss
+            values["nested_standard_error"] = self.nested_standard_error
+        values["columns"] = rows
         return DataFrame({"cost": self.cost, **values} if self.is_priced else values)
 
     def __repr__(self) -> str:
@@ -130,12 +146,15 @@ class FrontTable:
     def _cells(self) -> list[tuple[str, ...]]:
         """Return the table as text, the heading first."""
         priced = ("cost",) if self.is_priced else ()
-        rows: list[tuple[str, ...]] = [(*priced, "size", "loss", "standard error", "columns")]
+        measured = self.nested_loss is not None
+        headings = ("loss", "standard error", *(("nested loss", "standard error") if measured else ()))
+        rows: list[tuple[str, ...]] = [(*priced, "size", *headings, "columns")]
         for row, size in enumerate(self.size.tolist()):
             names = self.columns(row)
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             cost = (f"{self.cost[row]:g}",) if self.is_priced else ()
-            numbers = (f"{self.loss[row]:.3f}", f"{self.standard_error[row]:.3f}")
+            values = (self.loss, self.standard_error, self.nested_loss, self.nested_standard_error)
+            numbers = tuple(f"{each[row]:.3f}" for each in values if each is not None)
             rows.append((*cost, str(size), *numbers, ", ".join(names[:_MOST_NAMES]) + more))
         return rows
 

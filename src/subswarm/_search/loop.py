@@ -258,7 +258,7 @@ def _step(run: SearchRun, objective: SearchObjective, budget: Budget, saver: Che
         question = question.first(len(fitness))
     if track:
         run.track_evaluations(question.masks, question.partitions)
-    snapshot = _tell(run, budget, question, fitness, seconds)
+    snapshot = _tell(run, objective, budget, question, fitness, seconds)
     if interrupted:
         raise KeyboardInterrupt
     return snapshot
@@ -308,7 +308,7 @@ def _step_together(runs: Sequence[SearchRun], objective: SearchObjective, budget
     costs = np.array([question.cost * len(question.masks) for question in questions])
     seconds = (time.perf_counter() - started) * costs / costs.sum()
     for run, question, fitness, share in zip(runs, questions, answers, seconds.tolist(), strict=True):
-        _tell(run, budget, question, fitness, share)
+        _tell(run, objective, budget, question, fitness, share)
 
 
 def _score(questions: Sequence[_Question], objective: SearchObjective) -> list[FloatArray]:
@@ -344,13 +344,21 @@ def _ask(run: SearchRun, budget: Budget) -> _Question:
     )
 
 
-def _tell(run: SearchRun, budget: Budget, question: _Question, fitness: FloatArray, seconds: float) -> Snapshot:
+def _tell(
+    run: SearchRun,
+    objective: SearchObjective,
+    budget: Budget,
+    question: _Question,
+    fitness: FloatArray,
+    seconds: float,
+) -> Snapshot:
     """Tell a search the losses of its masks, which took this many seconds to compute, and record the step."""
     search = run.search
     started = time.perf_counter()
     progress = budget.progress(search.evaluations + len(question.masks) * question.cost, run.seconds)
     if question.whole:
-        search.tell(fitness, progress)
+        wanted = search.algorithm.uses_importances
+        search.tell(fitness, progress, objective.importances(question.masks, question.partitions) if wanted else None)
     else:
         search.tell_part(fitness)
     run.evaluation_seconds += seconds

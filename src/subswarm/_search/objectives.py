@@ -69,6 +69,13 @@ class SearchObjective(Protocol):
         """Return the loss of one subset in each fold; None if there are no folds."""
         ...
 
+    def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
+        """Return the importances of the features in the models last fitted on these masks, shape (P, n).
+
+        None if they are unknown. Losses must have been asked for first; nothing is fitted here.
+        """
+        ...
+
     def fingerprint_parts(self) -> dict[str, str]:
         """Return digests, by name, of everything the losses depend on; empty if that is unknown."""
         ...
@@ -106,6 +113,9 @@ class FunctionObjective:
     def losses_of(self, mask: Mask, /) -> FloatArray | None:
         losses_of: Callable[[Mask], FloatArray] | None = getattr(self._function, "losses_of", None)
         return None if losses_of is None else losses_of(mask)
+
+    def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
+        return None
 
     def fingerprint_parts(self) -> dict[str, str]:
         parts: Callable[[], dict[str, str]] | None = getattr(self._function, "fingerprint_parts", None)

@@ -30,6 +30,11 @@ __all__ = [
 ]
 
 
+POOLED = 5
+"""Weight of the variance that all differences suggest, where that of a difference weighs as many as its degrees of
+freedom."""
+
+
 @dataclass(frozen=True, eq=False)
 class History:
     """The history of a search, one entry for each step.
@@ -207,18 +212,21 @@ def one_standard_error(result: SearchResult) -> Subset:
     return result.front.subset_of_size(int(result.front.cardinality[within].min()))
 
 
-def noise_width(n_rows: int) -> float:
-    """Return how many standard errors count as noise for a table of this many rows.
+def noise_width(n_rows: int, n_columns: int = 1) -> float:
+    """Return how many standard errors count as noise for a table of this many rows and columns.
 
     With few rows, a standard error is large compared with what a useful column contributes, so that only a part of it
-    counts; with many rows, several are still a small difference.
+    counts; with many rows, several are still a small difference. With more columns than rows, many subsets are about
+    equally good, and at least one standard error counts.
 
     Examples
     --------
     >>> [round(noise_width(rows), 2) for rows in (50, 200, 1000, 5000)]
     [0.6, 0.68, 1.73, 2.77]
+    >>> noise_width(50, 2000)
+    1.0
     """
-    return max(0.6, 0.45 * math.log2(n_rows / 70))
+    return max(1.0 if n_columns > n_rows else 0.6, 0.45 * math.log2(n_rows / 70))
 
 
 def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> int:
@@ -236,19 +244,34 @@ def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> 
     Examples
     --------
     >>> masks = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=bool)
-    >>> losses = np.array([[[0.3, 0.3, 0.5]], [[0.2, 0.1, 0.3]], [[0.1, 0.1, 0.3]]])
+    >>> losses = np.array([[[0.3, 0.1, 0.5]], [[0.2, 0.1, 0.3]], [[0.1, 0.1, 0.3]]])
     >>> smallest_not_worse(masks, losses)
     1
     """
     mean = losses.mean(axis=(1, 2))
     sizes = masks.sum(axis=1)
     best = int(np.lexsort((sizes, mean))[0])
-    differences = losses - losses[best]
     parts = losses.shape[2]
-    variance = differences.var(axis=2, ddof=1).mean(axis=1) if parts > 1 else np.zeros(len(masks))
+    variance = np.zeros(len(masks))
+    if parts > 1:
+        variance = (losses - losses[best]).var(axis=2, ddof=1).mean(axis=1)
+        variance = _pooled(variance, (masks ^ masks[best]).sum(axis=1), parts - 1)
     noise = width * np.sqrt(variance / parts)
     worse = mean - mean[best] > noise + 1e-12 * abs(mean[best])
     return int(np.lexsort((mean, sizes, worse))[0])
+
+
+def _pooled(variance: FloatArray, distance: IntArray, freedom: int) -> FloatArray:
+    """Return the variances of differences, each averaged with what all of them together suggest for it.
+
+    A variance of few parts is itself uncertain. That of a difference grows with the number of features in which the two
+    subsets differ, about as its square root.
+    """
+    expected = np.sqrt(distance)
+    if not expected.any():
+        return variance
+    expected = expected * (variance.sum() / expected.sum())
+    return np.asarray((freedom * variance + POOLED * expected) / (freedom + POOLED))
 
 
 _MOST_NAMES = 40

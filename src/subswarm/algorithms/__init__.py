@@ -15,6 +15,7 @@ from subswarm.algorithms.elite.state import EliteSwarm
 from subswarm.algorithms.elite.swarm import TwoDElite
 from subswarm.algorithms.filters import MRMR, AnovaF, MutualInformation, RankingSearch, ReliefF
 from subswarm.algorithms.genetic import GeneticAlgorithm
+from subswarm.algorithms.guided import TwoDGuided
 from subswarm.algorithms.layout import Layout
 from subswarm.algorithms.pareto.nsga2 import NSGA2
 from subswarm.algorithms.pareto.swarm import ParetoSwarm, TwoDPareto
@@ -62,6 +63,7 @@ __all__ = [
     "TwoDCLPSO",
     "TwoDElite",
     "TwoDGPSO",
+    "TwoDGuided",
     "TwoDLPSO",
     "TwoDPareto",
     "TwoDUPSO",
@@ -73,6 +75,7 @@ __all__ = [
 
 REGISTRY: dict[str, type[AnyAlgorithm]] = {
     "2d-elite": TwoDElite,
+    "2d-guided": TwoDGuided,
     "2d-pareto": TwoDPareto,
     "2d-gpso": TwoDGPSO,
     "2d-lpso": TwoDLPSO,

@@ -128,6 +128,8 @@ class Algorithm(ABC, Generic[S]):
     """Whether the loss must never fall when a feature is dropped."""
     uses_single_partitions: ClassVar[bool] = False
     """Whether its states may name single repeats of the cross-validation in ``partitions``."""
+    uses_importances: ClassVar[bool] = False
+    """Whether it is told the importances of the features in the fitted models; see `on_importances`."""
 
     min_features: int = 1
     max_features: int | None = None
@@ -185,6 +187,14 @@ class Algorithm(ABC, Generic[S]):
         A state without masks ends it too, but its `finalists` are still read. ``progress`` goes from 0 to 1 over the
         budget, for schedules.
         """
+
+    def on_importances(self, state: S, importances: FloatArray) -> S:
+        """Return the state with the importances of the features in the models of its masks, shape (P, n).
+
+        This is called before `step` if ``uses_importances`` is true and the objective knows them: 0 for features that a
+        mask leaves out, and a sum of 1 over the others (0 if the model has no importances). The default ignores them.
+        """
+        return state
 
     def finalists(self, state: S) -> Finalists | None:
         """Return the subsets to select from, with their losses, the best first; None for the best mask told.

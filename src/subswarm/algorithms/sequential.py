@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -11,12 +11,24 @@ from numpy.random import Generator
 
 from subswarm._checks import check_bool, check_int
 from subswarm._types import FloatArray, Mask, Masks
-from subswarm.algorithms.base import Algorithm, State
+from subswarm.algorithms.base import Algorithm, AnyAlgorithm, State
 from subswarm.algorithms.layout import Layout
 from subswarm.algorithms.masks import SubsetRules
 from subswarm.errors import SettingError
 
-__all__ = ["SBFS", "SBS", "SFFS", "SFS", "Floating", "PlusLMinusR", "Stepwise", "Walk", "one_step_away"]
+__all__ = [
+    "SBFS",
+    "SBS",
+    "SFFS",
+    "SFS",
+    "Floating",
+    "PlusLMinusR",
+    "Stepwise",
+    "Walk",
+    "one_step_away",
+    "opening_search",
+    "opening_step_fits",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,3 +259,23 @@ class SBFS(Floating):
     @property
     def forward(self) -> bool:
         return False
+
+
+def opening_search(algorithm: AnyAlgorithm) -> SFFS:
+    """Return the floating forward search with which a swarm may start, within the limits of the swarm."""
+    shared = {shared.name: getattr(algorithm, shared.name) for shared in fields(Algorithm)}
+    return SFFS(**shared | {"initial_subsets": ()})
+
+
+def opening_step_fits(algorithm: AnyAlgorithm, walk: Walk, spent: int, progress: float, share: float) -> bool:
+    """Return whether this share of the budget is enough for an `opening_search`, and for its next step.
+
+    ``spent`` evaluations are ``progress`` of the budget.
+    """
+    if algorithm.min_features > 1 or progress <= 0 or not len(walk.masks):
+        return False
+    budget = share * spent / progress
+    n_features = walk.masks.shape[1]
+    steps = min(n_features, algorithm.max_features or n_features)
+    forward = steps * n_features - steps * (steps - 1) // 2  # candidates of a forward search without steps back
+    return forward <= budget and spent + len(walk.masks) <= budget

@@ -15,20 +15,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_selection import RFECV, SelectFromModel, SelectKBest, SequentialFeatureSelector
-from sklearn.linear_model import LogisticRegression
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.feature_selection import (
+    RFECV,
+    SelectFromModel,
+    SelectKBest,
+    SequentialFeatureSelector,
+    f_classif,
+    f_regression,
+)
+from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from subswarm._checks import check_choice, suggest
+from subswarm._compilation import wait_for_compiler
 from subswarm._models import MODELS, make_model
 from subswarm._seeding import seed_of_repeat, set_random_states
-from subswarm._types import Estimator, FloatArray, IntArray, Mask
+from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask
 from subswarm.datasets import is_present, load_dataset, names
 from subswarm.errors import DatasetError, SettingError
 from subswarm.objective.filters import ranking_scores
@@ -39,9 +47,21 @@ from subswarm.study.analysis.text_table import Grid, render
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-__all__ = ["MADE", "SELECTORS", "Row", "Task", "format_tables", "make_table", "measure", "problem_names", "tasks_of"]
+__all__ = [
+    "MADE",
+    "SELECTORS",
+    "Row",
+    "Task",
+    "draw_rows",
+    "format_tables",
+    "made_size",
+    "make_table",
+    "measure",
+    "problem_names",
+    "tasks_of",
+]
 
-KINDS = ("falling", "correlated", "xor", "noise", "rare")
+KINDS = ("falling", "correlated", "xor", "noise", "rare", "amounts")
 MADE = (
     "falling-200x50",
     "falling-1000x50",
@@ -51,11 +71,14 @@ MADE = (
     "xor-500x20",
     "noise-200x50",
     "rare-1000x50",
+    "amounts-200x50",
 )
 """The made-up tables of the group ``made``; other sizes work too: KIND-ROWSxCOLUMNS."""
 INFORMATIVE, COPIES, PAIRS = 8, 2, 2
 STRENGTHS = 1.6 * 0.8 ** np.arange(INFORMATIVE)
 """Difference between the class means of each informative column, whose noise has variance 1."""
+RESIDUE = 2.0
+"""Standard deviation of the part of an amount that no column explains; the other part has 2.6."""
 TEST_ROWS = 10_000
 SPLIT_ONCE = ("madelon",)
 """Tables that are split 70/30 with each seed, and not into outer folds."""
@@ -72,9 +95,9 @@ class Task:
     """Training rows to select columns on, test rows to score the selection, and the columns without information."""
 
     X: FloatArray
-    y: IntArray
+    y: AnyArray
     X_test: FloatArray
-    y_test: IntArray
+    y_test: AnyArray
     noise: Mask | None = None
     scoring: str = "accuracy"
     model: Estimator = field(default_factory=GaussianNB)
@@ -82,8 +105,12 @@ class Task:
     evaluations: int = 6000
 
     @property
-    def folds(self) -> StratifiedKFold:
-        return StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=self.seed)
+    def folds(self) -> StratifiedKFold | KFold:
+        return (StratifiedKFold if self.has_classes else KFold)(INNER_FOLDS, shuffle=True, random_state=self.seed)
+
+    @property
+    def has_classes(self) -> bool:
+        return self.y.dtype.kind in "iu"
 
 
 @dataclass(frozen=True)
@@ -110,7 +137,7 @@ def problem_names(wanted: str, more: str | None = None) -> list[str]:
     found: list[str] = []
     for name in wanted.split(","):
         known = [*groups, *MADE, *names(), *(path.stem for path in _files(more))]
-        if name not in known and not _size_of(name):
+        if name not in known and not made_size(name):
             raise SettingError(
                 f"there is no problem {name!r}.{suggest(name, known)} Give made, uci, more, a data set, the name of a "
                 f"file in the folder --more, or KIND-ROWSxCOLUMNS with a kind of {', '.join(KINDS)}."
@@ -121,7 +148,7 @@ def problem_names(wanted: str, more: str | None = None) -> list[str]:
 
 def tasks_of(problem: str, *, folds: int, seeds: int, seed: int, more: str | None = None) -> Iterator[Task]:
     """Draw the tasks of a problem: ``seeds`` made-up tables or 70/30 splits, or ``folds`` outer folds of a table."""
-    if size := _size_of(problem):
+    if size := made_size(problem):
         for number in range(seeds):
             yield replace(make_table(*size, seed=seed, number=number), seed=seed_of_repeat(seed, number))
         return
@@ -144,16 +171,17 @@ def make_table(kind: str, rows: int, columns: int, *, seed: int, number: int = 0
     - xor: the class is whether the sum of the products of two pairs of columns is positive.
     - noise: no column is informative.
     - rare: falling, with one row in 21 of the rarer class; scored by the area under the ROC curve.
+    - amounts: a regression. The target is the sum of 8 columns times 1.6, 1.28, ... and of noise; scored by R².
     """
     drawn = {"correlated": INFORMATIVE * (1 + COPIES), "xor": 2 * PAIRS, "noise": 0}.get(kind, INFORMATIVE)
     if columns < max(drawn, 1) or rows < 20:
         raise SettingError(f"a made-up table {kind!r} needs at least 20 rows and {max(drawn, 1)} columns.")
     places = np.random.default_rng(seed).permutation(columns)
     rng = np.random.default_rng([seed, number])
-    X, y = _draw(kind, rows, columns, rng)
-    X_test, y_test = _draw(kind, TEST_ROWS, columns, rng)
+    X, y = draw_rows(kind, rows, columns, rng)
+    X_test, y_test = draw_rows(kind, TEST_ROWS, columns, rng)
     noise = (np.arange(columns) >= drawn)[places]
-    scoring = "roc_auc" if kind == "rare" else "accuracy"
+    scoring = {"rare": "roc_auc", "amounts": "r2"}.get(kind, "accuracy")
     return Task(X[:, places], y, X_test[:, places], y_test, noise, scoring)
 
 
@@ -172,21 +200,32 @@ def measure(
     """Return a row for each problem, model and selector; ``report`` is called with each row when it is done."""
     for selector in selectors:
         check_choice("selectors", selector, SELECTORS)
-    made = {model: make_model(model) for model in models}
+    for name in models:
+        if not any(name in _models_of(has_classes) for has_classes in (True, False)):
+            make_model(name)  # an unknown name, or an import path
     rows = []
     for problem in problems:
         drawn = list(tasks_of(problem, folds=folds, seeds=seeds, seed=seed, more=more))
-        for name, model in made.items():
+        for name in models:
+            if name in MODELS and name not in _models_of(drawn[0].has_classes):
+                continue
+            model = make_model(name, "classification" if drawn[0].has_classes else "regression")
             tasks = [
                 replace(task, model=set_random_states(clone(model), task.seed), evaluations=evaluations)
                 for task in drawn
             ]
             _select(replace(tasks[0], evaluations=min(evaluations, WARM_UP)), "default")  # compiles before the timing
+            wait_for_compiler()
             for selector in selectors:
                 row = _measure(problem, name, selector, tasks)
                 report(row)
                 rows.append(row)
     return rows
+
+
+def _models_of(has_classes: bool) -> list[str]:
+    """Return the models that predict classes, or amounts."""
+    return [name for name, (_, kinds) in MODELS.items() if ("classification" if has_classes else "regression") in kinds]
 
 
 def format_tables(rows: Sequence[Row]) -> str:
@@ -246,7 +285,8 @@ def _select(task: Task, selector: str) -> Mask | None:
 
 def _error(task: Task, mask: Mask) -> float:
     """Return one minus the score on the test rows of the model fitted on the training rows."""
-    model = clone(task.model) if mask.any() else DummyClassifier()
+    constant = DummyClassifier() if task.has_classes else DummyRegressor()
+    model = clone(task.model) if mask.any() else constant
     columns = mask if mask.any() else np.arange(len(mask)) == 0  # what predicts without columns ignores them
     model.fit(task.X[:, columns], task.y)
     return 1.0 - float(get_scorer(task.scoring)(model, task.X_test[:, columns], task.y_test))
@@ -284,7 +324,8 @@ def _search_grid(task: Task, select: object, grid: dict[str, object]) -> Mask | 
 
 
 def _select_k_best(task: Task) -> Mask | None:
-    return _search_grid(task, SelectKBest(), {"select__k": _sizes(task.X.shape[1])})
+    function = f_classif if task.has_classes else f_regression
+    return _search_grid(task, SelectKBest(function), {"select__k": _sizes(task.X.shape[1])})
 
 
 def _select_ranked(task: Task, ranking: str) -> Mask:
@@ -292,21 +333,26 @@ def _select_ranked(task: Task, ranking: str) -> Mask:
     sizes, score = _sizes(task.X.shape[1]), get_scorer(task.scoring)
     scores = np.zeros(len(sizes))
     for train, test in task.folds.split(task.X, task.y):
-        order = _order(ranking, task.X[train], task.y[train])
+        order = _order(ranking, task.X[train], task.y[train], task.has_classes)
         for place, size in enumerate(sizes):
             model = clone(task.model).fit(task.X[train][:, order[:size]], task.y[train])
             scores[place] += score(model, task.X[test][:, order[:size]], task.y[test])
     mask = np.zeros(task.X.shape[1], dtype=bool)
-    mask[_order(ranking, task.X, task.y)[: sizes[int(scores.argmax())]]] = True
+    mask[_order(ranking, task.X, task.y, task.has_classes)[: sizes[int(scores.argmax())]]] = True
     return mask
 
 
-def _order(ranking: str, X: FloatArray, y: IntArray) -> IntArray:
-    return np.argsort(-ranking_scores(ranking, X, y), kind="stable")
+def _order(ranking: str, X: FloatArray, y: AnyArray, has_classes: bool) -> IntArray:
+    return np.argsort(-ranking_scores(ranking, X, y, classification=has_classes), kind="stable")
 
 
 def _l1(task: Task) -> Mask | None:
-    """Return the columns with a coefficient in L1 logistic regression, with its strength from an inner search."""
+    """Return the columns with a coefficient in L1 logistic regression, or the lasso, tuned by an inner search."""
+    if not task.has_classes:
+        lasso = SelectFromModel(
+            make_pipeline(StandardScaler(), Lasso()), threshold=1e-5, importance_getter="named_steps.lasso.coef_"
+        )
+        return _search_grid(task, lasso, {"select__estimator__lasso__alpha": np.geomspace(0.003, 3, 10)})
     logistic = LogisticRegression(l1_ratio=1.0, solver="saga", tol=1e-3, max_iter=500)
     if len(np.unique(task.y)) == 2:
         logistic.set_params(solver="liblinear", random_state=task.seed)
@@ -334,7 +380,8 @@ def _importances(model: object) -> FloatArray | None:
 
 def _forest(task: Task) -> Mask | None:
     """Return the columns whose importance in a random forest exceeds a multiple of the mean, from an inner search."""
-    select = SelectFromModel(RandomForestClassifier(random_state=task.seed))
+    forest = RandomForestClassifier if task.has_classes else RandomForestRegressor
+    select = SelectFromModel(forest(random_state=task.seed))
     return _search_grid(task, select, {"select__threshold": ["0.5*mean", "mean", "1.5*mean", "2*mean", "3*mean"]})
 
 
@@ -364,7 +411,9 @@ def _boruta(task: Task) -> Mask | None:
         return None
     from boruta import BorutaPy
 
-    forest = RandomForestClassifier(max_depth=5, random_state=task.seed)
+    forest = (RandomForestClassifier if task.has_classes else RandomForestRegressor)(
+        max_depth=5, random_state=task.seed
+    )
     return np.asarray(BorutaPy(forest, n_estimators="auto", random_state=task.seed).fit(task.X, task.y).support_)
 
 
@@ -389,9 +438,11 @@ SELECTORS: dict[str, Callable[[Task], Mask | None]] = {
 """The selectors by name."""
 
 
-def _draw(kind: str, rows: int, columns: int, rng: Generator) -> tuple[FloatArray, IntArray]:
+def draw_rows(kind: str, rows: int, columns: int, rng: Generator) -> tuple[FloatArray, AnyArray]:
     """Draw rows whose informative columns come first."""
     X = rng.standard_normal((rows, columns))
+    if kind == "amounts":
+        return X, X[:, :INFORMATIVE] @ STRENGTHS + rng.normal(scale=RESIDUE, size=rows)
     if kind == "xor":
         return X, (np.sum(X[:, : 2 * PAIRS : 2] * X[:, 1 : 2 * PAIRS : 2], axis=1) > 0).astype(np.intp)
     y = rng.permutation(np.arange(rows) % (21 if kind == "rare" else 2) == 0).astype(np.intp)
@@ -405,7 +456,7 @@ def _draw(kind: str, rows: int, columns: int, rng: Generator) -> tuple[FloatArra
     return X, y
 
 
-def _size_of(problem: str) -> tuple[str, int, int] | None:
+def made_size(problem: str) -> tuple[str, int, int] | None:
     """Return kind, rows and columns of a made-up table, or None for another name."""
     found = re.fullmatch(rf"({'|'.join(KINDS)})-(\d+)x(\d+)", problem)
     return (found[1], int(found[2]), int(found[3])) if found else None

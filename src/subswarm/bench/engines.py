@@ -11,17 +11,18 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator, is_regressor
-from sklearn.datasets import load_diabetes, make_regression
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.datasets import load_diabetes, make_classification, make_regression
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -53,6 +54,8 @@ MODELS: dict[str, Callable[[], BaseEstimator]] = {
     "ridge": Ridge,
     "ridge-classifier": RidgeClassifier,
     "lda": LinearDiscriminantAnalysis,
+    "qda": partial(QuadraticDiscriminantAnalysis, reg_param=0.1),
+    "nearest-centroid": NearestCentroid,
     "logistic": LogisticRegression,
 }
 """Models to compare, by name. Regressors are compared on `REGRESSION_TABLES`, classifiers on the data sets."""
@@ -60,7 +63,12 @@ REGRESSION_TABLES: dict[str, Callable[[], tuple[FloatArray, FloatArray]]] = {
     "diabetes": partial(load_diabetes, return_X_y=True),
     "made-up-300": partial(make_regression, 300, 30, n_informative=10, noise=20.0, random_state=0),
     "made-up-1000": partial(make_regression, 1000, 50, n_informative=10, noise=20.0, random_state=0),
+    "made-up-5000": partial(make_regression, 5000, 100, n_informative=10, noise=20.0, random_state=0),
 }
+CLASSIFICATION_TABLES: dict[str, Callable[[], tuple[FloatArray, AnyArray]]] = {
+    "made-up-5000x100": partial(make_classification, 5000, 100, n_informative=10, random_state=0),
+}
+"""Made-up tables that are measured if their names are given."""
 _SWARM = 30
 _LEAST_SECONDS = 0.05
 
@@ -102,17 +110,20 @@ def compare(
     seed: int = 0,
     models: Iterable[str] = ("nb", "knn"),
     scorings: Iterable[str] = ("",),
+    more: str | None = None,
 ) -> Iterator[Comparison]:
     """Measure each data set, model and scorer, alternating between both sides ``repeats`` times.
 
     Masks are random and select about half of the columns. ``scaling``: columns are standardised "once" before both
-    sides, in each "fold" by a pipeline, or not at all ("none"). A scorer that fails in a fold of a data set (such as
+    sides, in each "fold" by a pipeline, or not at all ("none"). ``more`` is a folder of .npz files with X and y; those
+    with numbers as targets are measured, too. A scorer that fails in a fold of a data set (such as
     "roc_auc" with three classes) is left out; "" is the estimator's own score.
     """
     names, models, scorings = list(names), list(models), list(scorings)
     tables: list[tuple[str, Callable[[], tuple[FloatArray, AnyArray]], bool]]
-    tables = [(name, partial(_load, name), False) for name in names]
+    tables = [(name, CLASSIFICATION_TABLES.get(name, partial(_load, name)), False) for name in names]
     tables += [(name, load, True) for name, load in REGRESSION_TABLES.items()]
+    tables += [(path.stem, partial(_load_file, path), True) for path in _regression_files(more)]
     rates = {"knn": gemm_rate(np.float32), "nb": gemm_rate(np.float64)}
     for name, load, is_regression in tables:
         own_models = [model for model in models if is_regressor(MODELS[model]()) == is_regression]
@@ -140,6 +151,21 @@ def compare(
 def _load(name: str) -> tuple[FloatArray, AnyArray]:
     table = load_dataset(name)
     return np.asarray(table.X, dtype=np.float64), np.asarray(table.y)
+
+
+def _regression_files(folder: str | None) -> list[Path]:
+    """Return the .npz files of a folder whose targets are numbers."""
+    found = []
+    for path in sorted(Path(folder).glob("*.npz")) if folder else []:
+        with np.load(path) as content:
+            if content["y"].dtype.kind == "f":
+                found.append(path)
+    return found
+
+
+def _load_file(path: Path) -> tuple[FloatArray, AnyArray]:
+    with np.load(path) as content:
+        return np.asarray(content["X"], dtype=np.float64), np.asarray(content["y"])
 
 
 def _measure(

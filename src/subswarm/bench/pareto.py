@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import joblib
 import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import train_test_split
 
 from subswarm._models import MODELS, make_model
 from subswarm._search.budget import Budget
@@ -45,6 +47,8 @@ class FrontRun:
     baseline : share of the rows that are not of the most frequent class
     columns, losses : the non-dominated subsets
     seconds : time of the search
+    unseen : share of the rows that the search did not use
+    unseen_losses : losses of the subsets on these rows
     """
 
     dataset: str
@@ -58,6 +62,8 @@ class FrontRun:
     columns: tuple[int, ...]
     losses: tuple[float, ...]
     seconds: float
+    unseen: float = 0.0
+    unseen_losses: tuple[float, ...] = ()
 
     @property
     def points(self) -> FloatArray:
@@ -73,6 +79,17 @@ class FrontRun:
         """Return the share of the box up to (n + 1 columns, this loss) that the front dominates."""
         points = np.column_stack([self.columns, self.losses]).astype(np.float64)
         return hypervolume(points, (self.n_features + 1.0, loss)) / ((self.n_features + 1) * loss)
+
+    @property
+    def gain_on_unseen_rows(self) -> float:
+        """The share of the baseline loss that the front saves on unseen rows, mean over limits of 1 to n columns.
+
+        Within each limit the subset of lowest loss in the search counts. A subset worse than the baseline saves
+        nothing.
+        """
+        place = np.searchsorted(self.columns, np.arange(1, self.n_features + 1), side="right") - 1
+        losses = np.where(place >= 0, np.array(self.unseen_losses)[np.maximum(place, 0)], self.baseline)
+        return float(np.maximum(1 - losses / self.baseline, 0).mean())
 
 
 def front_algorithms() -> dict[str, Algorithm[Any]]:
@@ -95,20 +112,25 @@ def measure(
     runs: int = 20,
     seed: int = 0,
     evaluations: int = 6000,
+    unseen: float = 0.0,
     n_jobs: int = 1,
     store: Path | None = None,
     report: Callable[[FrontRun], object] = lambda row: None,
 ) -> list[FrontRun]:
-    """Return the fronts of all runs; ``store`` is a file that keeps those done, so that they are not run again."""
+    """Return the fronts of all runs; ``store`` is a file that keeps those done, so that they are not run again.
+
+    With ``unseen`` each run keeps this share of the rows from its searches, other rows in each run, and scores the
+    fronts on them.
+    """
     done = [] if store is None or not store.exists() else read_runs(store)
     wanted = [(dataset, model, run) for dataset in datasets for model in models for run in range(runs)]
-    found = [row for row in done if (row.seed, row.evaluations) == (seed, evaluations)]
+    found = [row for row in done if (row.seed, row.evaluations, row.unseen) == (seed, evaluations, unseen)]
     known = {(row.dataset, row.model, row.run, row.algorithm) for row in found}
     tasks = []
     for task in wanted:
         missing = tuple(name for name in front_algorithms() if (*task, name) not in known)
         if missing:
-            tasks.append(joblib.delayed(_fronts_of)(*task, missing, seed, evaluations))
+            tasks.append(joblib.delayed(_fronts_of)(*task, missing, seed, evaluations, unseen))
     for rows in joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks):
         for row in rows:
             found.append(row)
@@ -126,21 +148,30 @@ def read_runs(store: Path) -> list[FrontRun]:
     for number, line in enumerate(store.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             values = json.loads(line)
-            rows.append(FrontRun(**values | {"columns": tuple(values["columns"]), "losses": tuple(values["losses"])}))
+            lists = {name: tuple(values[name]) for name in ("columns", "losses")}
+            rows.append(FrontRun(**values | lists | {"unseen_losses": tuple(values.get("unseen_losses", ()))}))
         except (ValueError, TypeError, KeyError) as error:
             raise DataError(f"{store}, line {number}, is not a run of 'subswarm bench pareto' ({error}).") from error
     return rows
 
 
-def _fronts_of(dataset: str, model: str, run: int, names: Sequence[str], seed: int, evaluations: int) -> list[FrontRun]:
+def _fronts_of(
+    dataset: str, model: str, run: int, names: Sequence[str], seed: int, evaluations: int, unseen: float
+) -> list[FrontRun]:
     data = load_dataset(dataset)
-    shared = make_objective(make_model(model), data.X, data.y, cv=10, random_state=seed)
+    every = np.arange(len(data.y))
+    kept, left_out = every, every[:0]
+    if unseen:
+        kept, left_out = train_test_split(every, test_size=unseen, stratify=data.y, random_state=seed + 1 + run)
+    estimator = make_model(model)
+    shared = make_objective(estimator, data.X[kept], data.y[kept], cv=None if unseen else 10, random_state=seed)
     _, counts = np.unique(data.y, return_counts=True)
     rows = []
     for name in names:
         result = search(front_algorithms()[name], shared.fresh(), Budget(evaluations=evaluations), rng=seed + 1 + run)
         sizes, losses = result.front.cardinality, result.front.fitness
-        kept = non_dominated(sizes.astype(np.float64), losses)
+        best = np.flatnonzero(non_dominated(sizes.astype(np.float64), losses))
+        best = best[np.argsort(sizes[best], kind="stable")]
         rows.append(
             FrontRun(
                 dataset=dataset,
@@ -151,9 +182,17 @@ def _fronts_of(dataset: str, model: str, run: int, names: Sequence[str], seed: i
                 evaluations=evaluations,
                 n_features=data.X.shape[1],
                 baseline=1 - float(counts.max() / counts.sum()),
-                columns=tuple(sizes[kept].tolist()),
-                losses=tuple(losses[kept].tolist()),
+                columns=tuple(sizes[best].tolist()),
+                losses=tuple(losses[best].tolist()),
                 seconds=result.algorithm_seconds + result.evaluation_seconds,
+                unseen=unseen,
+                unseen_losses=tuple(
+                    1
+                    - clone(estimator)
+                    .fit(data.X[kept][:, mask], data.y[kept])
+                    .score(data.X[left_out][:, mask], data.y[left_out])
+                    for mask in (result.front.masks[best] if unseen else ())
+                ),
             )
         )
     return rows
@@ -165,6 +204,14 @@ def format_tables(rows: Sequence[FrontRun]) -> str:
     for model in dict.fromkeys(row.model for row in rows):
         mine = [row for row in rows if row.model == model]
         text += [f"### {MODELS[model][0]}", _counted(mine)]
+        if all(row.unseen_losses for row in mine):
+            text += [
+                f"Each search used {1 - mine[0].unseen:.0%} of the rows, others in each run. Gain on the other rows: "
+                "the share of the loss of always predicting the most frequent class that the best subset within a "
+                "limit on the number of columns saves, mean over all limits.",
+                _summary_of_gains(mine),
+            ]
+            continue
         text += ["Reference point: n + 1 columns, loss of always predicting the most frequent class.", _summary(mine)]
         text += ["Reference point: n + 1 columns, loss 1.", _summary(mine, lambda row: row.dominated(1.0))]
         text += [
@@ -229,6 +276,21 @@ def _summary(rows: Sequence[FrontRun], area: Callable[[FrontRun], float] = lambd
             f"| {markdown_cell(name)} | {area_ranks[place]:.2f} | {distance_ranks[place]:.2f} | {means[0]:.4f} | "
             f"{means[1]:.4f} | {tests[0]} | {tests[1]} | {cost:.2f} |"
         )
+    return "\n".join(lines)
+
+
+def _summary_of_gains(rows: Sequence[FrontRun]) -> str:
+    gains = _by_run(rows, lambda row: row.gain_on_unseen_rows)
+    names = [name for name in front_algorithms() if all(name in values for values in gains.values())]
+    ranks = mean_ranks([[-values[name].mean() for name in names] for values in gains.values()])
+    lines = [
+        f"| search | mean rank | mean gain | {OURS} better, worse, not significant: t-test | Wilcoxon |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name, rank in zip(names, ranks, strict=True):
+        tests = ("–", "–") if name == OURS else _counts(_comparisons(gains, name))
+        mean = float(np.mean([values[name].mean() for values in gains.values()]))
+        lines.append(f"| {markdown_cell(name)} | {rank:.2f} | {mean:.4f} | {tests[0]} | {tests[1]} |")
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,15 +11,16 @@ import typer
 from subswarm._checks import check_choice, check_int, check_jobs
 from subswarm._files import write_whole
 from subswarm.cli.common import check_output, write_text
+from subswarm.errors import SettingError
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Measure this machine.", no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(help="Run benchmarks on this machine.", no_args_is_help=True, rich_markup_mode="rich")
 
 
 @app.callback()
 def _main() -> None:
-    """Measure this machine."""
+    """Run benchmarks on this machine."""
 
 
 @app.command()
@@ -30,11 +32,17 @@ def engines(
     quick: Annotated[bool, typer.Option("--quick", help="Three small data sets, two repeats.")] = False,
     scale: Annotated[str, typer.Option(help="Columns standardised: once, fold (in a pipeline) or none.")] = "once",
     models: Annotated[
-        str, typer.Option(help="Separated by commas: nb, knn, knn-regressor, ols, ridge, lda, logistic, ...")
+        str, typer.Option(help="Separated by commas: nb, knn, knn-regressor, ols, ridge, lda, qda, logistic, ...")
     ] = "nb,knn",
     scoring: Annotated[
         str, typer.Option(help="Scorers, separated by commas; the estimator's own score by default.")
     ] = "",
+    more: Annotated[
+        str | None,
+        typer.Option(
+            help="A folder of .npz files with X and y, for regression; the variable SUBSWARM_MORE by default."
+        ),
+    ] = None,
 ) -> None:
     """Compare the fast engines with cross_val_score: evaluations per second on random half-full subsets."""
     from subswarm.bench.engines import MODELS, SCALINGS, compare, first_use_seconds, gemm_rate, geometric_mean
@@ -53,7 +61,14 @@ def engines(
         "ours/s  | ratio | of GEMM"
     )
     ratios: dict[tuple[str, str], list[float]] = {}
-    for row in compare(chosen, repeats=repeats, scaling=scale, models=selected_models, scorings=scoring.split(",")):
+    for row in compare(
+        chosen,
+        repeats=repeats,
+        scaling=scale,
+        models=selected_models,
+        scorings=scoring.split(","),
+        more=more or os.environ.get("SUBSWARM_MORE"),
+    ):
         ratios.setdefault((row.model, row.scoring), []).append(row.ratio)
         share = "" if row.gemm_share is None else f"{row.gemm_share:.0%}"
         typer.echo(
@@ -129,6 +144,9 @@ def pareto(
         int, typer.Option(min=0, help="Seed of the folds; run r searches with the seed after it by r.")
     ] = 0,
     evaluations: Annotated[int, typer.Option(min=1, help="Evaluations per run.")] = 6000,
+    unseen: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share of the rows kept from the searches, to score the fronts on.")
+    ] = 0.0,
     jobs: Annotated[int, typer.Option(help="Number of workers; -1 means all cores.")] = 1,
     store: Annotated[
         Path | None, typer.Option(help="A file that keeps the fronts; runs that are in it are not run again.")
@@ -159,6 +177,7 @@ def pareto(
             runs=runs,
             seed=seed,
             evaluations=evaluations,
+            unseen=unseen,
             n_jobs=jobs,
             store=store,
             report=report,
@@ -176,8 +195,8 @@ def answers(
     problems: Annotated[
         str,
         typer.Option(
-            help="Problems separated by commas: KIND-ROWSxCOLUMNS (falling, correlated, xor, noise or rare), data "
-            "sets, files of --more, or the groups made, uci and more."
+            help="Problems separated by commas: KIND-ROWSxCOLUMNS (falling, correlated, xor, noise, rare or amounts), "
+            "data sets, files of --more, or the groups made, uci and more."
         ),
     ] = "made",
     models: Annotated[str, typer.Option(help="Models, separated by commas.")] = "nb,knn",
@@ -216,6 +235,60 @@ def answers(
         typer.echo(format_tables(rows))
         return
     write_text(out, format_tables(rows))
+    typer.echo(f"saved {out}")
+
+
+@app.command()
+def honesty(
+    problems: Annotated[
+        str,
+        typer.Option(
+            help="Problems separated by commas: KIND-ROWSxCOLUMNS (falling, correlated, xor, noise, rare, linear or "
+            "unrelated), data sets, or the groups made and uci."
+        ),
+    ] = "made",
+    models: Annotated[str, typer.Option(help="Models, separated by commas.")] = "nb,knn,lda,ridge",
+    algorithms: Annotated[str, typer.Option(help="Searches, separated by commas; default is the selector's own.")] = (
+        "default,2d-upso,sffs"
+    ),
+    seeds: Annotated[int, typer.Option(min=1, help="Tables of each problem, or halves of a data set.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the tables, halves and searches.")] = 0,
+    evaluations: Annotated[int, typer.Option(min=1, help="Evaluations per search.")] = 6000,
+    nested: Annotated[int, typer.Option(min=0, help="Outer folds of a nested cross-validation; 0 for none.")] = 0,
+    new_rows: Annotated[int, typer.Option(min=100, help="New rows of a made-up table.")] = 100_000,
+    out: Annotated[Path | None, typer.Option(help="The file of the tables; they are printed by default.")] = None,
+) -> None:
+    """Compare the reported, the corrected and the nested score with the score on new rows."""
+    from subswarm.bench.honesty import Case, format_tables, measure, problem_names
+
+    def report(case: Case) -> None:
+        typer.echo(
+            f"{case.problem}, {case.model}, {case.algorithm}: reported {case.reported:.4f}, corrected "
+            f"{case.corrected:.4f}, nested {case.nested:.4f}, true {case.true:.4f}, "
+            f"{'inside' if case.is_inside else 'outside'}",
+            err=True,
+        )
+
+    check_output(out, option="--out")
+    if nested == 1:
+        raise SettingError("--nested is a number of outer folds, at least 2, or 0 for none; got 1.")
+    cases = measure(
+        problem_names(problems),
+        models=models.split(","),
+        algorithms=algorithms.split(","),
+        seeds=seeds,
+        seed=seed,
+        evaluations=evaluations,
+        nested=nested,
+        new_rows=new_rows,
+        report=report,
+    )
+    if not cases:
+        raise SettingError("none of the models fits any of the problems.")
+    if out is None:
+        typer.echo(format_tables(cases))
+        return
+    write_text(out, format_tables(cases))
     typer.echo(f"saved {out}")
 
 

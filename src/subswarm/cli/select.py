@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
     from subswarm._types import AnyArray, Estimator, Splits
+    from subswarm.algorithms.base import AnyAlgorithm
     from subswarm.datasets import Table
 
 __all__ = ["select"]
@@ -39,14 +40,35 @@ def select(
         str | None, typer.Option(help="The column to predict. Required for files; the others have a default.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="knn, knn-raw, nb, linear, logistic, ridge, ols, lda, qda, svm, tree or forest.")
+        str,
+        typer.Option(
+            help="knn, knn-raw, nb, linear, logistic, ridge, ridge-classifier, ols, lda, qda, nearest-centroid, svm, "
+            "tree or forest."
+        ),
     ] = "knn",
     task: Annotated[str, typer.Option(help="classification, regression, or auto to decide from the target.")] = "auto",
-    algorithm: Annotated[str, typer.Option(help="A search algorithm from 'subswarm algorithms'.")] = "2d-elite",
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            help="A search algorithm from 'subswarm algorithms'; auto is 2d-elite, or 2d-guided for boosted trees, "
+            "forests and other models with importances that have no fast engine."
+        ),
+    ] = "auto",
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the algorithm, as NAME=VALUE. Can be repeated.")
     ] = None,
-    evaluations: Annotated[int, typer.Option(min=1, help="Number of subsets to score.")] = 6000,
+    evaluations: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of subsets to score. Default: 6000; for models without a fast engine at most what takes about "
+            "three minutes, which is measured first.",
+            show_default=False,
+        ),
+    ] = None,
+    max_fits: Annotated[
+        int | None, typer.Option(min=1, help="Number of times the model may be fitted: once for each fold of a subset.")
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after this time.")] = None,
     patience: Annotated[
         int | None, typer.Option(help="Stop after this many evaluations without a better subset.")
@@ -73,6 +95,15 @@ def select(
             show_default=False,
         ),
     ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=100,
+            help="Rows on which each island of a cross-fitted search compares subsets; those to select from are scored "
+            "on all rows. Default: 5000.",
+            show_default=False,
+        ),
+    ] = None,
     race: Annotated[
         bool, typer.Option("--race", help="Score only the best subsets on all repeats, the others on one.")
     ] = False,
@@ -82,9 +113,9 @@ def select(
     choose: Annotated[
         str,
         typer.Option(
-            help="smallest that is not worse than the best by more than the noise of paired differences; best; one-se "
-            "for the fewest features within one standard error of the best; knee for the subset "
-            "after which more features (or a higher cost) bring little; budget for the best one within --max-cost."
+            help="Which subset to select. smallest: the smallest that is not clearly worse than the best. best: the "
+            "best score. one-se: the fewest features within one standard error of the best. knee: the subset after "
+            "which more features (or a higher cost) bring little. budget: the best within --max-cost."
         ),
     ] = "smallest",
     max_cost: Annotated[
@@ -217,12 +248,14 @@ def select(
     params = _metadata(data, estimator, model)
     selector = SwarmSelector(
         estimator,
-        get_algorithm(algorithm, **_parse_settings(setting or [])),
+        _parse_algorithm(algorithm, setting or []),
         cv=_splits(data, estimator, cv, seed),
         repeats="auto" if repeats is None else repeats,
+        max_rows="auto" if max_rows is None else max_rows,
         race=race,
         scoring=scoring.split(",") if scoring and "," in scoring else scoring,
-        max_evaluations=evaluations,
+        max_evaluations="auto" if evaluations is None else evaluations,
+        max_fits=max_fits,
         max_seconds=seconds,
         patience=patience,
         min_features=min_features,
@@ -288,6 +321,15 @@ def select(
     if report is not None:
         write_page(selection, report)
         typer.echo(f"report written to {report.resolve().as_uri()}")
+
+
+def _parse_algorithm(name: str, settings: list[str]) -> AnyAlgorithm | str:
+    """Return the algorithm with these settings, or "auto"; settings without an algorithm are those of 2d-elite."""
+    from subswarm.algorithms import get_algorithm
+
+    if name == "auto":
+        return get_algorithm("2d-elite", **_parse_settings(settings)) if settings else name
+    return get_algorithm(name, **_parse_settings(settings))
 
 
 def _splits(data: Table, estimator: Estimator, cv: int | None, seed: int) -> Splits | None:

@@ -37,8 +37,9 @@ _PARQUET_MARKS = (b"PAR1", b"PARE")
 _BLOCK = 1 << 20
 _LARGEST_BLOCK = 2**31 - 1
 _SAMPLE = 1 << 20
-_COMMA_CELL = re.compile(r"[-+]?\d+,\d+|[-+]?\d{1,3}(?:\.\d{3})+,\d+")
-_POINT_CELL = re.compile(r"[-+]?\d+\.\d+")
+_COMMA_CELL = re.compile(r"[-+−]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
+_POINT_CELL = re.compile(r"[-+−]?(?:\d+|\d{1,3}(?:,\d{3})+)\.\d+")
+_AROUND_DIGITS = re.compile(r"[\s\"'’%$€£¥]+")
 _LIKELY_ENCODING = "cp1252"
 
 
@@ -316,7 +317,7 @@ def _number_format(content: bytes, delimiter: str) -> NumberFormat:
     if delimiter == ",":
         return NumberFormat()
     text = content[:_SAMPLE].decode("utf-8", errors="ignore")
-    cells = [cell.strip(' "') for line in text.splitlines()[1:] for cell in line.split(delimiter)]
+    cells = [_AROUND_DIGITS.sub("", cell) for line in text.splitlines()[1:] for cell in line.split(delimiter)]
     commas = sum(_COMMA_CELL.fullmatch(cell) is not None for cell in cells)
     points = sum(_POINT_CELL.fullmatch(cell) is not None for cell in cells)
     return NumberFormat(decimal_comma=commas > points)

@@ -155,12 +155,10 @@ class _Source:
     ----------
     columns : all columns of the source that are not dropped, in their order
     blocks : how each column that holds features becomes numbers, in the order of the features
-    id_names : columns that identify rows
     """
 
     columns: Sequence[Column]
     blocks: Sequence[Block]
-    id_names: tuple[str, ...]
 
     def selected(self, support: Mask) -> list[Block]:
         """Return the blocks of the selected features, each with only those."""
@@ -301,7 +299,7 @@ def _assemble(
         groups=None if groups is None else _as_labels(groups),
         in_time_order=options.time is not None,
         weights=weights,
-        _source=_Source(list(by_name.values()), blocks, tuple(options.id)),
+        _source=_Source(list(by_name.values()), blocks),
     )
 
 

@@ -17,7 +17,7 @@ from subswarm.engines.gpu.device import torch_on
 from subswarm.engines.reference import EstimatorEngine
 from subswarm.errors import SettingError, SubswarmWarning
 
-__all__ = ["DEFAULT_MAX_BYTES", "DEVICES", "ENGINES", "Engine", "check_device", "engine_for"]
+__all__ = ["DEFAULT_MAX_BYTES", "DEVICES", "ENGINES", "Engine", "check_device", "engine_for", "uses_fast_engine"]
 
 DEFAULT_MAX_BYTES = 1 << 30
 ENGINES = ("auto", "estimator", "fast", "torch")
@@ -71,6 +71,13 @@ def engine_for(
     """Return the fastest exact engine; ``engine`` selects "estimator", or requires a "fast" or a "torch" one."""
     check_choice("engine", engine, ENGINES)
     check_device(device)
+    if not data.is_plain and engine in ("fast", "torch"):
+        raise SettingError(
+            f"engine={engine!r} needs a table of numbers; got a sparse matrix, or a frame with other columns. Use "
+            "engine='auto'."
+        )
+    if not data.is_plain:
+        return EstimatorEngine(estimator, data, n_jobs=n_jobs, max_bytes=max_bytes)
     if engine == "torch" or (device != "cpu" and engine != "estimator"):
         torch_on(device)
         for kind in _torch_engines():
@@ -95,6 +102,15 @@ def engine_for(
     return EstimatorEngine(estimator, data, n_jobs=n_jobs, max_bytes=max_bytes)
 
 
+def uses_fast_engine(estimator: Estimator, data: FoldedData, engine: str, device: str) -> bool:
+    """Return whether anything but scikit-learn itself may score the subsets."""
+    if engine == "estimator" or not data.is_plain:
+        return False
+    with_torch = engine == "torch" or device != "cpu"
+    kinds: list[type[Engine]] = [*_fast_engines(), *(_torch_engines() if with_torch else [])]
+    return any(kind.is_usable_for(estimator, data) for kind in kinds)
+
+
 def check_device(device: str) -> None:
     """Raise SettingError if a device is unknown or not available."""
     check_choice("device", device, DEVICES)
@@ -111,10 +127,20 @@ def _torch_engines() -> list[type[TorchEngine]]:
 
 
 def _fast_engines() -> list[type[Engine]]:
+    from subswarm.engines.linear.centroids import CentroidEngine
     from subswarm.engines.linear.engine import LinearEngine
     from subswarm.engines.linear.logistic import LogisticEngine
+    from subswarm.engines.linear.quadratic import QuadraticEngine
     from subswarm.engines.naive_bayes.engine import GaussianNBEngine
     from subswarm.engines.neighbors.engine import KNeighborsEngine
     from subswarm.engines.normal_cdf.engine import NormalCDFBayesEngine
 
-    return [GaussianNBEngine, KNeighborsEngine, NormalCDFBayesEngine, LinearEngine, LogisticEngine]
+    return [
+        GaussianNBEngine,
+        KNeighborsEngine,
+        NormalCDFBayesEngine,
+        LinearEngine,
+        LogisticEngine,
+        QuadraticEngine,
+        CentroidEngine,
+    ]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subswarm._fingerprint import digest
-from subswarm._types import AnyArray, FloatArray, IntArray, Scorer
+from subswarm._types import AnyArray, FloatArray, IntArray, Mask, Scorer
+from subswarm.engines.columns import column_names, take_columns
 
 __all__ = ["Codes", "Fold", "FoldedData", "Int32Array", "Int64Array", "Scoring"]
 
@@ -29,16 +30,18 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class FoldedData:
-    """What an engine needs to know of the data.
+    """The data of an engine.
 
     Attributes
     ----------
-    X : float array of shape (N, n)
+    X : float array of shape (N, n): what the fast engines and the rankings use; a sparse matrix if that was passed
     y : array of shape (N,) or (N, outputs)
     folds : the fixed folds; those of the first repeat first
     scoring : how a fitted estimator is scored, and how the score becomes a loss
     params : metadata for ``fit`` and the scorer (``sample_weight``, ...); empty for most searches
     n_partitions : number of repeats of the cross-validation, each with the same number of folds
+    frame : the frame that the estimator gets instead of ``X``, or None
+    is_plain : whether the table has nothing but numbers, so that a fast engine may be used
     """
 
     X: FloatArray
@@ -47,6 +50,22 @@ class FoldedData:
     scoring: Scoring
     params: Mapping[str, object] = field(default_factory=dict)
     n_partitions: int = 1
+    frame: object | None = None
+    is_plain: bool = True
+
+    @property
+    def table(self) -> object:
+        """What the estimator gets: a frame, a sparse matrix or an array."""
+        return self.X if self.frame is None else self.frame
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of a frame's columns."""
+        return column_names(self.frame)
+
+    def columns(self, mask: Mask) -> object:
+        """Return the selected columns, as the estimator gets them."""
+        return take_columns(self.table, mask)
 
     @property
     def n_features(self) -> int:
@@ -71,7 +90,7 @@ class FoldedData:
     def fingerprint_parts(self) -> dict[str, str]:
         """Return a digest of each part that determines how a subset scores, by its name in messages."""
         return {
-            "table": digest(self.X),
+            "table": digest(self.table),
             "target": digest(self.y),
             "folds": digest([self.n_partitions, [(fold.train, fold.test) for fold in self.folds]]),
             "metadata": digest(dict(self.params)),

@@ -11,10 +11,11 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.parallel import Parallel, delayed
 
 from subswarm._types import Estimator, FloatArray, Mask, Masks
+from subswarm.engines.columns import for_columns, params_for_columns
 from subswarm.engines.data import FoldedData
 from subswarm.errors import ScoringError, SettingError
 
-__all__ = ["EstimatorEngine", "fold_scores"]
+__all__ = ["EstimatorEngine", "fold_scores", "try_scores"]
 
 
 class EstimatorEngine:
@@ -48,7 +49,7 @@ class EstimatorEngine:
     def fold_losses(self, masks: Masks) -> FloatArray:
         """Return losses of shape (P, n_folds); a row of NaN where the estimator failed."""
         outcomes = Parallel(n_jobs=self._n_jobs)(
-            delayed(_try_scores)(self._estimator, self._data, mask) for mask in masks
+            delayed(try_scores)(self._estimator, self._data, mask) for mask in masks
         )
         losses = np.full((len(masks), self._data.n_folds), np.nan)
         for row, outcome in enumerate(outcomes):
@@ -63,12 +64,12 @@ def fold_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArra
     """Score one subset in each fold with scikit-learn itself; errors of the estimator are raised."""
     try:
         scores = cross_val_score(
-            estimator,
-            data.X[:, mask],
+            for_columns(estimator, mask, data.names),
+            data.columns(mask),
             data.y,
             cv=[(fold.train, fold.test) for fold in data.folds],
             scoring=data.scoring.scorer,
-            params=dict(data.params) or None,
+            params=params_for_columns(data.params, mask, data.names) or None,
             error_score="raise",
         )
     except InvalidParameterError as error:  # scikit-learn names the function that it passed through instead
@@ -81,9 +82,10 @@ def fold_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArra
         raise ScoringError(f"scoring {data.scoring.name!r} gave scores that are not numbers: {error}.") from error
 
 
-def _try_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArray | Exception:
+def try_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArray | Exception:
+    """Return the scores of one subset in each fold, or the exception of a subset that has none."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a warning for each of thousands of fits helps nobody
+        warnings.simplefilter("ignore")  # otherwise each of thousands of fits could warn
         try:
             scores = fold_scores(estimator, data, mask)
         except Exception as error:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import is_classifier
 
 from subswarm._types import FloatArray, IntArray, Mask
@@ -43,15 +45,17 @@ def describe_columns(objective: Objective, selected: Mask, *, with_losses: bool 
         without = np.repeat(selected[None], len(columns), axis=0)
         without[np.arange(len(columns)), columns] = False
         losses = objective(without)
-    X, y = objective.data.X, np.asarray(objective.data.y)
+    X: Any = objective.data.X  # an array or a sparse matrix
+    y = np.asarray(objective.data.y)
     classes, codes = _classes(y, classification=is_classifier(objective.estimator))
     shares = np.zeros((len(columns), len(classes), _BINS))
     medians = np.full((len(columns), len(classes)), np.nan)
     for row, column in enumerate(columns):
-        known = np.isfinite(X[:, column])
-        low, high = np.quantile(X[known, column], [0.01, 0.99]) if known.any() else (0.0, 1.0)
+        own = np.asarray(X[:, [column]].toarray() if sparse.issparse(X) else X[:, column], dtype=np.float64).ravel()
+        known = np.isfinite(own)
+        low, high = np.quantile(own[known], [0.01, 0.99]) if known.any() else (0.0, 1.0)
         for place in range(len(classes)):
-            values = X[known & (codes == place), column]
+            values = own[known & (codes == place)]
             if len(values):
                 counts, _ = np.histogram(np.clip(values, low, high), bins=_BINS, range=(low, max(high, low + 1e-300)))
                 shares[row, place] = counts / len(values)

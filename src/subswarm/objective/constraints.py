@@ -72,6 +72,13 @@ class Space:
         np.maximum.at(best, self.owner[is_feature], scores[is_feature])
         return best
 
+    def feature_sums(self, values: FloatArray) -> FloatArray:
+        """Return the sum over the columns of each feature, shape (P, n), for values of columns, shape (P, columns)."""
+        is_feature = self.owner >= 0
+        sums = np.zeros((self.n_features, len(values)))
+        np.add.at(sums, self.owner[is_feature], values[:, is_feature].T)
+        return np.ascontiguousarray(sums.T)
+
     @property
     def limits(self) -> Limits:
         """The limits that a search has to keep."""

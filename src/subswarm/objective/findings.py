@@ -1,4 +1,4 @@
-"""Findings about a selection that make its score less meaningful than it looks, each with a figure and what to do."""
+"""Findings about a selection that make its score less meaningful than it looks, each with a number and what to do."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from subswarm._types import AnyArray, FloatArray, IntArray, Mask
 
@@ -32,7 +33,8 @@ class Finding:
 
     Attributes
     ----------
-    kind : "majority", "copy", "leak", "id", "constant", "duplicate", "nothing removed", "all as good" or "task"
+    kind : "nothing found", "majority", "copy", "leak", "id", "constant", "duplicate", "nothing removed", "all as good"
+        or "task"
     text : one or two sentences; ``{columns}`` stands for the names of the columns
     columns : indices of the columns that it is about
     """
@@ -58,7 +60,7 @@ def find_in_table(X: FloatArray, y: AnyArray, support: Mask, *, classification: 
     >>> [finding.kind for finding in find_in_table(X, np.arange(40) % 2, np.ones(2, bool), classification=True)]
     ['id', 'constant']
     """
-    if y.ndim != 1:
+    if y.ndim != 1 or sparse.issparse(X):
         return []
     finite = np.asarray(np.isfinite(X).all(axis=0))
     constant = np.flatnonzero(_is_constant(X))
@@ -71,7 +73,7 @@ def find_in_table(X: FloatArray, y: AnyArray, support: Mask, *, classification: 
         for column in known:
             if _is_copy(few[:, column], target, classification):
                 copies.append(column)
-            elif _tells_target(few[:, column], target, classification):
+            elif _predicts_target(few[:, column], target, classification):
                 leaks.append(column)
             if _is_id(X[:, column]):
                 ids.append(column)
@@ -80,7 +82,7 @@ def find_in_table(X: FloatArray, y: AnyArray, support: Mask, *, classification: 
         *_about(
             leaks,
             "leak",
-            "{columns} alone {tells} the target in at least 98 % of the rows that the most common answer gets wrong"
+            "{columns} alone {predicts} the target in at least 98 % of the rows that the most frequent class gets wrong"
             if classification
             else "{columns} alone {explains} at least 99.9 % of the target's variance",
             "If the value is not known when you predict, leave {it} out (--drop)",
@@ -111,15 +113,25 @@ def find_in_scores(
     baseline: float,
     nested: tuple[float, float] | None = None,
     left_out: float | None = None,
+    found_something: bool = True,
 ) -> list[Finding]:
-    """Return the findings about the scores: no better than the most common answer, or than all features.
+    """Return the findings about the scores: no better than the most frequent class, or than all features.
 
     ``score`` and ``baseline`` are those of the selection and of all features, ``nested`` the same on new rows.
-    ``left_out`` is the score on rows that were left out of the search.
+    ``left_out`` is the score on rows that were left out of the search, ``found_something`` whether the best subset is
+    better there than a constant answer by more than chance.
     """
     found: list[Finding] = []
     if y.ndim != 1:
         return found
+    if not found_something:
+        found.append(
+            Finding(
+                "nothing found",
+                "Nothing was found: on rows that the search did not use, the best subset is no better than always "
+                "giving the same answer, beyond chance. The selected features are arbitrary.",
+            )
+        )
     estimate = score if left_out is None else left_out
     found += _about_majority(y, classification, scoring, estimate if nested is None else nested[0])
     found += _about_task(y, classification)
@@ -167,9 +179,9 @@ def _about_majority(y: AnyArray, classification: bool, scoring: str, score: floa
                 )
         return
     advice = "Use scoring='balanced_accuracy' or 'roc_auc' (--scoring)."
-    share = f"Always answering {str(classes[counts.argmax()])!r} has an accuracy of {top:.4f}"
+    share = f"Always predicting {str(classes[counts.argmax()])!r} has an accuracy of {top:.4f}"
     if score < top + _RARE * (1 - top):
-        yield Finding("majority", f"{share}, and the score is {score:.4f}: it means little. {advice}")
+        yield Finding("majority", f"{share}, and the score is only {score:.4f}. {advice}")
     elif top >= 1 - _RARE:
         rare = f"the rarest class has {rows} of {len(y)} rows"
         yield Finding("majority", f"{share}, because {rare}; the score is {score:.4f}. {advice}")
@@ -202,7 +214,7 @@ def _about(columns: Sequence[int], kind: str, what: str, advice: str, support: M
         "is": "are" if many else "is",
         "it": "them" if many else "it",
         "has": "have" if many else "has",
-        "tells": "tell" if many else "tells",
+        "predicts": "predict" if many else "predicts",
         "explains": "explain" if many else "explains",
         "look": "look" if many else "looks",
         "id": "ids or row numbers" if many else "an id or a row number",
@@ -242,8 +254,8 @@ def _is_copy(values: FloatArray, target: AnyArray, classification: bool) -> bool
     return _squared_correlation(values, target) > 1 - 1e-12
 
 
-def _tells_target(values: FloatArray, target: AnyArray, classification: bool) -> bool:
-    """Return whether the values alone tell the target: rows with neighbouring values have the same class."""
+def _predicts_target(values: FloatArray, target: AnyArray, classification: bool) -> bool:
+    """Return whether the values alone predict the target: rows with neighbouring values have the same class."""
     if not classification:
         return _squared_correlation(values, target) >= _LINEAR
     counts_of_all = np.bincount(target)

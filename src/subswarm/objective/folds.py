@@ -17,6 +17,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
     check_cv,
 )
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
 from subswarm._checks import shown
@@ -33,10 +34,14 @@ __all__ = [
     "is_splits",
     "is_stratified",
     "partitions_in",
+    "sample_rows",
 ]
 
 DEFAULT_FOLDS = 10
 """Number of folds if ``cv`` is not given and the rows allow it."""
+
+LEAST_OF_CLASS = 20
+"""Rows of a rare class that a sample of the rows has at least."""
 
 
 def fixed_folds(
@@ -78,7 +83,7 @@ def fixed_folds(
         raise DataError(f"{setting} cannot split the rows into folds: {error}") from error
     if not splits:
         raise DataError(f"{setting} gave no folds; at least one split into training and test rows is needed.")
-    return tuple(Fold(_rows(train, len(X), setting), _rows(test, len(X), setting)) for train, test in splits)
+    return tuple(Fold(_rows(train, len(y), setting), _rows(test, len(y), setting)) for train, test in splits)
 
 
 def default_folds(y: AnyArray, *, classifier: bool, least_test_rows: int = 1) -> tuple[int, str]:
@@ -116,12 +121,14 @@ def cross_fit_folds(
     random_state: int | np.random.RandomState | None = 0,
     repeats: int,
     least_test_rows: int = 1,
+    max_rows: int | None = None,
 ) -> tuple[tuple[Fold, ...], tuple[Fold, ...]] | None:
     """Draw the folds of cross-fitted repeats, and the rows that each repeat leaves out.
 
-    The rows are divided into as many blocks as there are repeats. Repeat c has folds of the rows outside block c; the
-    left-out fold c trains on these rows and tests on block c. Returns the folds of all repeats, one repeat after the
-    other, and the left-out folds; None if ``cv`` is not a number of folds, or if there are too few rows.
+    The rows are divided into as many blocks as there are repeats. Repeat c has folds of the rows outside block c, or of
+    about ``max_rows`` of them; the left-out fold c trains on all rows outside block c and tests on block c. Returns the
+    folds of all repeats, one repeat after the other, and the left-out folds; None if ``cv`` is not a number of folds,
+    or if there are too few rows.
     """
     if not (cv is None or is_number(cv)):
         return None
@@ -132,19 +139,48 @@ def cross_fit_folds(
     if blocks is None or min(map(len, blocks)) < least_test_rows:
         return None
     remaining = [np.setdiff1d(np.arange(len(y)), block) for block in blocks]
-    room = min(len(rows) // least_test_rows for rows in remaining)
+    room = min(min(len(rows), max_rows or len(rows)) // least_test_rows for rows in remaining)
     if stratified:
         room = min(room, *(int(np.unique(y[rows], return_counts=True)[1].max()) for rows in remaining))
     if room < 2 or (room < wanted and cv is not None):
         return None
     folds = []
-    for number, rows in enumerate(remaining):
+    for number, outside in enumerate(remaining):
         seed = random_state + number if isinstance(random_state, int | np.integer) else random_state
+        rows = outside if max_rows is None else outside[sample_rows(y[outside], max_rows, stratified, seed)]
         splitter = _shuffled(min(wanted, room), y[rows], classifier, seed, 1, "cv")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The least populated class")
             folds += [Fold(rows[train], rows[test]) for train, test in splitter.split(rows, y[rows])]
     return tuple(folds), tuple(Fold(rows, block) for rows, block in zip(remaining, blocks, strict=True))
+
+
+def sample_rows(
+    y: AnyArray, count: int, stratified: bool, random_state: int | np.random.RandomState | None
+) -> IntArray:
+    """Return about ``count`` of the rows, ascending, with the classes or the values of the target in proportion.
+
+    Of a rare class there are at least `LEAST_OF_CLASS` rows, or all it has.
+
+    Examples
+    --------
+    >>> y = np.repeat([0, 1, 2], [900, 95, 5])
+    >>> np.bincount(y[sample_rows(y, 200, True, 0)]).tolist()
+    [180, 20, 5]
+    """
+    if count >= len(y):
+        return np.arange(len(y))
+    order = check_random_state(random_state).permutation(len(y))
+    if not stratified:
+        if y.ndim == 1:
+            order = order[np.argsort(y[order], kind="stable")]
+        return np.sort(order[np.linspace(0, len(y) - 1, count).round().astype(np.intp)])
+    classes = np.unique(y, return_inverse=True)[1].reshape(-1)[order]
+    chosen = []
+    for label in range(int(classes.max()) + 1):
+        members = order[classes == label]
+        chosen.append(members[: max(-(-len(members) * count // len(y)), LEAST_OF_CLASS)])
+    return np.sort(np.concatenate(chosen))
 
 
 def _blocks(

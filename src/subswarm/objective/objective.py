@@ -6,9 +6,11 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import get_tags
@@ -16,7 +18,8 @@ from sklearn.utils import get_tags
 from subswarm._checks import as_masks, check_bool, check_int, check_jobs, shown
 from subswarm._fingerprint import digest
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Limits, Mask, Masks, Scorings, Splits
-from subswarm.engines.base import DEFAULT_MAX_BYTES, Engine, engine_for
+from subswarm.engines.base import DEFAULT_MAX_BYTES, Engine, engine_for, uses_fast_engine
+from subswarm.engines.columns import cloneable
 from subswarm.engines.data import FoldedData, Scoring
 from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataError, SettingError, SubswarmWarning
@@ -24,13 +27,16 @@ from subswarm.objective.constraints import Space
 from subswarm.objective.filters import ranking_scores
 from subswarm.objective.folds import cross_fit_folds, fixed_folds, is_number, partitions_in
 from subswarm.objective.scoring import resolve_scoring, scoring_for_target
-from subswarm.objective.validation import allows_nan, check_groups, check_sample_weight, check_table, check_target
+from subswarm.objective.validation import allows_nan, check_groups, check_sample_weight, check_target, read_table
 
 __all__ = ["ColumnsView", "Engines", "Objective", "check_estimator", "make_objective"]
 
 
 Refold = Callable[[int, int], "Objective"]
 """Draws other folds: ``refold(repeats, shift)``."""
+
+LEAST_MAX_ROWS = 100
+"""The least that ``max_rows`` may be: fewer rows tell little."""
 
 MOST_RELIEFF_ROWS = 1000
 """Rows that ReliefF compares with each other if it guides a search: its time grows with their square."""
@@ -128,9 +134,9 @@ class Objective:
 
         It predicts the shares of the classes, or the mean. None if there are no blocks, or the scorer cannot score it.
         """
-        if self._left_out is None:
-            return None
-        data = self._left_out.data
+        return None if self._left_out is None else self._losses_of_constant(self._left_out.data)
+
+    def _losses_of_constant(self, data: FoldedData) -> FloatArray | None:
         constant = DummyClassifier(strategy="prior") if is_classifier(self._estimator) else DummyRegressor()
         try:
             with warnings.catch_warnings():
@@ -150,6 +156,10 @@ class Objective:
         losses = self.fold_losses(_one_mask(mask, self.n_features))[0]
         self.asked = asked
         return np.array(losses)
+
+    def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
+        """Return the importances of the columns in the fitted models; None, because this objective keeps none."""
+        return None
 
     def remembered_losses(self, mask: ArrayLike) -> FloatArray:
         """Return the loss of one subset in each fold, shape (n_folds,), NaN where it has not been computed."""
@@ -191,6 +201,16 @@ class Objective:
         return self._data
 
     @property
+    def ranking_seed(self) -> int:
+        """The seed of rankings that draw random numbers."""
+        return self._ranking_seed
+
+    @property
+    def refold(self) -> Refold | None:
+        """Draws other folds; None if the folds were not drawn from a seed."""
+        return self._refold
+
+    @property
     def estimator(self) -> Estimator:
         """The unfitted estimator that is scored."""
         return self._estimator
@@ -210,7 +230,7 @@ class Objective:
     @property
     def n_rows(self) -> int:
         """The number of rows of the table."""
-        return len(self._data.X)
+        return int(self._data.X.shape[0])
 
     @property
     def computed(self) -> int:
@@ -254,7 +274,7 @@ class Objective:
             rows = rows[np.linspace(0, len(rows) - 1, MOST_RELIEFF_ROWS).astype(np.intp)]
         return ranking_scores(
             name,
-            self._data.X[rows],
+            _without_missing(self._data.X[rows]),
             self._data.y[rows],
             classification=is_classifier(self._estimator),
             random_state=self._ranking_seed,
@@ -337,6 +357,7 @@ def make_objective(
     cv: Splits | None = None,
     repeats: int = 1,
     cross_fit: bool = False,
+    max_rows: int | None = None,
     scoring: Scorings = None,
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
@@ -351,7 +372,9 @@ def make_objective(
     Parameters
     ----------
     estimator : scikit-learn estimator or pipeline, cloned; classifiers and regressors
-    X : table of shape (N, n): NumPy array, pandas or Polars frame, or nested lists
+    X : table of shape (N, n): NumPy array, pandas or Polars frame, sparse matrix, or nested lists
+        The estimator gets subsets of a frame as frames and subsets of a sparse matrix as sparse matrices; other tables
+        become arrays of float64.
     y : target of shape (N,)
     cv : int, splitter, list of splits or None
         The folds are drawn once. An integer means shuffled folds (stratified for a classifier) from ``random_state``.
@@ -364,6 +387,9 @@ def make_objective(
         Whether each repeat leaves out a block of rows, on which `2d-elite` chooses the number of features and
         estimates the score of its selection. This needs ``repeats`` of at least 2, a number of folds and no groups,
         and at least two rows for each repeat; otherwise the repeats have all rows.
+    max_rows : int or None
+        With ``cross_fit``, about how many of its rows each repeat uses, in proportion of the classes. Each repeat draws
+        others. The losses on the left-out rows always use all rows.
     scoring : name, callable or None
         The loss is ``1 - score``, or ``-score`` for names that begin with ``neg_``. Of several scorers, a list of names
         or a dict, the first is used.
@@ -407,12 +433,15 @@ def make_objective(
     check_metadata(params)
     check_estimator(estimator)
     tags = get_tags(estimator)
-    table = check_table(X, allow_nan=allows_nan(estimator))
-    target = check_target(y, len(table), numeric=is_regressor(estimator), multi_output=tags.target_tags.multi_output)
-    check_groups(groups, len(table))
+    checked = read_table(X, estimator)
+    table = checked.values
+    n_rows = table.shape[0]
+    target = check_target(y, n_rows, numeric=is_regressor(estimator), multi_output=tags.target_tags.multi_output)
+    check_groups(groups, n_rows)
     check_sample_weight(estimator, params or {})
     scorer = resolve_scoring(estimator, _scoring_with_note(estimator, scoring, target))
     check_bool("cross_fit", cross_fit)
+    check_int("max_rows", max_rows, low=LEAST_MAX_ROWS, optional=True)
     divided = None
     if cross_fit and groups is None and _allows_left_out_rows(scorer, target, repeats, is_classifier(estimator)):
         divided = cross_fit_folds(
@@ -422,6 +451,7 @@ def make_objective(
             random_state=random_state,
             repeats=repeats,
             least_test_rows=scorer.least_rows,
+            max_rows=None if max_rows is None else int(max_rows),
         )
     folds = (
         divided[0]
@@ -444,8 +474,13 @@ def make_objective(
         scoring=scorer,
         params=dict(params or {}),
         n_partitions=repeats if divided is not None else partitions_in(cv, len(folds), repeats),
+        frame=checked.frame,
+        is_plain=checked.is_plain,
     )
     estimator = clone_estimator(estimator)
+    _check_fit(estimator, data)
+    if data.frame is not None and _has_low_precision(data.frame) and uses_fast_engine(estimator, data, engine, device):
+        data = replace(data, frame=None)  # the engines compute in float64, and so must the estimator itself
     make_engines = partial(Engines, estimator, engine=engine, device=device, n_jobs=n_jobs, max_bytes=int(max_bytes))
     seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
     left_out = None
@@ -456,6 +491,43 @@ def make_objective(
     if groups is None and (cv is None or is_number(cv)) and isinstance(random_state, int | np.integer):
         refold = partial(_fold_again, cv, data, estimator, int(random_state), make_engines)
     return Objective(estimator, data, make_engines(data=data), seed, left_out, refold)
+
+
+def _check_fit(estimator: Estimator, data: FoldedData) -> None:
+    """Raise DataError if the estimator cannot be fitted on a table that is not just numbers.
+
+    Otherwise each subset with the column in question would silently get the worst loss.
+    """
+    if data.frame is None or (data.is_plain and not np.isnan(data.X).any()):
+        return
+    fold, every = data.folds[0], np.ones(data.n_features, dtype=bool)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fold_scores(estimator, replace(data, folds=(fold,), n_partitions=1), every)
+    except Exception as error:
+        raise DataError(
+            f"{type(estimator).__name__} fails on all columns of X as they are, which have "
+            f"{'missing values' if data.is_plain else 'more than numbers'}: {error}"
+        ) from error
+
+
+def _has_low_precision(frame: object) -> bool:
+    """Return whether a frame has floats of less than 64 bits."""
+    dtypes = getattr(frame, "dtypes", ())
+    return any(str(dtype).lower() in ("float16", "float32") for dtype in dtypes)
+
+
+def _without_missing(X: Any) -> FloatArray:
+    """Return a table for a ranking: dense, and with the mean of the column in place of missing values."""
+    if sparse.issparse(X):
+        X = X.toarray()
+    values: FloatArray = np.asarray(X, dtype=np.float64)
+    missing = np.isnan(values)
+    if not missing.any():
+        return values
+    means = np.where(missing, 0.0, values).sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
+    return np.where(missing, means, values)
 
 
 def _fold_again(
@@ -505,7 +577,7 @@ def _scoring_with_note(estimator: Estimator, scoring: Scorings, y: AnyArray) -> 
 def clone_estimator(estimator: Estimator) -> Estimator:
     """Return an unfitted copy of the estimator; raise DataError if scikit-learn cannot make one."""
     try:
-        copy: Estimator = clone(estimator)
+        copy: Estimator = clone(cloneable(estimator))
     except (RecursionError, RuntimeError, TypeError) as error:
         raise DataError(f"estimator cannot be cloned by scikit-learn: {error}") from error
     return copy
@@ -595,6 +667,10 @@ class ColumnsView:
 
     def losses_of(self, mask: Mask) -> FloatArray:
         return self._objective.losses_of(self._space.columns(mask))
+
+    def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
+        found = self._objective.importances(self._space.columns(masks), partitions)
+        return None if found is None else self._space.feature_sums(found)
 
     @property
     def limits(self) -> Limits:

@@ -183,7 +183,7 @@ def _on_rows(
         return part
     if is_number(cv) or hasattr(cv, "split"):
         return cv
-    place = np.full(len(X), -1, dtype=np.intp)
+    place = np.full(len(y), -1, dtype=np.intp)
     place[rows] = np.arange(len(rows))
     kept = [(place[fold.train], place[fold.test]) for fold in fixed_folds(cv, X, y, estimator=estimator)]
     kept = [(train[train >= 0], test[test >= 0]) for train, test in kept]

@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from inspect import Parameter, signature
 from numbers import Integral
-from typing import Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard, cast
 
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
-from sklearn.pipeline import Pipeline
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.multiclass import type_of_target
 
 from subswarm._checks import shown
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray
+from subswarm.engines.columns import is_frame, is_table_frame, library_of, take_columns
 from subswarm.errors import DataError, DataTypeError, SettingError
 
-__all__ = ["allows_nan", "check_groups", "check_sample_weight", "check_table", "check_target", "weights_argument"]
+__all__ = [
+    "CheckedTable",
+    "accepted_kinds",
+    "allows_nan",
+    "check_groups",
+    "check_sample_weight",
+    "check_table",
+    "check_target",
+    "read_table",
+    "weights_argument",
+]
 
 _ENCODE = (
     "Encode such columns first (OneHotEncoder, OrdinalEncoder), and pass feature_groups to keep the columns of one "
@@ -46,6 +63,23 @@ _REMEDIES = {
     "objects": f"X has objects that are not numbers in {{}}{_NO_NUMBER}; convert or drop them.",
 }
 """The message for each kind of column, in the order in which the kinds are checked."""
+
+_CATEGORIES_INSTEAD = {
+    "text": "X has text in {}; expected numbers or categories. Make the text categories: astype('category') in pandas, "
+    "cast(pl.Categorical) in Polars.",
+}
+"""The messages that differ if the estimator uses categories."""
+
+_OF_LIBRARIES = {
+    "lightgbm": frozenset(["categories"]),
+    "xgboost": frozenset(["categories"]),
+    "catboost": frozenset(["categories", "text", "nested"]),
+    "subswarm": frozenset(),
+}
+"""The kinds that estimators of other libraries use."""
+
+_PASSING_ON = (CalibratedClassifierCV, GridSearchCV, RandomizedSearchCV, TransformedTargetRegressor)
+"""Estimators that pass the table on to the one inside them."""
 
 
 _BY_DTYPE = {
@@ -75,18 +109,129 @@ class _Frame(Protocol):
     shape: tuple[int, int]
 
 
-def check_table(X: object, *, allow_nan: bool = False) -> FloatArray:
-    """Return the table as a float64 array of shape (N, n); a DataError names the column that cannot be used."""
+@dataclass(frozen=True, eq=False)
+class CheckedTable:
+    """A table that has been checked.
+
+    Attributes
+    ----------
+    values : float array of shape (N, n): the numbers, and codes for categories and text; or a sparse matrix
+    frame : the frame of pandas or Polars that was given, or None
+    is_plain : whether the table has nothing but numbers
+    """
+
+    values: FloatArray
+    frame: object | None = None
+    is_plain: bool = True
+
+
+def read_table(X: object, estimator: Estimator) -> CheckedTable:
+    """Check a table for an estimator: a frame and a sparse matrix stay as they are, anything else is an array.
+
+    A frame may have columns that are not numbers if the estimator can use them, and missing values if it accepts them.
+    A DataError names the columns that cannot be used.
+    """
     if sparse.issparse(X):
-        raise DataError(
-            "X is a sparse matrix; expected a dense table, because a search reads every column thousands of times. "
-            "Use X.toarray()."
+        return CheckedTable(_check_sparse(X, estimator), is_plain=False)
+    if not is_frame(X) or not _has_usable_names(X):
+        return CheckedTable(check_table(X, allow_nan=allows_nan(estimator)))
+    assert _is_frame(X)
+    kinds = _frame_kinds(X, as_declared=True) if X.shape[1] else {}
+    accepted = accepted_kinds(estimator)
+    if not any(kind in accepted for kind in kinds.values()):
+        return CheckedTable(check_table(X, allow_nan=allows_nan(estimator)), frame=X)
+    _check_shape(X.shape)
+    if not hasattr(X, "iloc") and _library(estimator) == "lightgbm":
+        raise DataError(  # LightGBM reads it through Arrow, and ends the process
+            f"X is a Polars frame with categories in {_describe_columns(list(kinds), _column_names(X))}, which "
+            "LightGBM cannot read; use X.to_pandas()."
         )
-    if hasattr(X, "collect") and not hasattr(X, "shape"):
-        raise DataError(f"X is a {type(X).__name__}, which is not computed yet; use X.collect().")
-    table = X if _is_frame(X) else _as_two_dimensional(X)
-    names = _column_names(table)
-    rows, columns = table.shape
+    refused = {place: kind for place, kind in kinds.items() if kind not in accepted}
+    refused = {place: kind for place, kind in _frame_kinds(X).items() if place in refused}
+    _check_kinds(refused, _column_names(X), categories_allowed="categories" in accepted)
+    rest = [place for place in range(X.shape[1]) if place not in kinds]
+    values = np.empty(X.shape)
+    for place in kinds:
+        values[:, place] = _codes(_column(X, place))
+    if rest:
+        chosen = np.isin(np.arange(X.shape[1]), rest)
+        values[:, rest] = check_table(take_columns(X, chosen), allow_nan=allows_nan(estimator))
+    return CheckedTable(values, frame=X, is_plain=False)
+
+
+def _has_usable_names(X: object) -> bool:
+    """Return whether scikit-learn accepts the names of a frame's columns: all are text, or none is."""
+    return len({isinstance(name, str) for name in getattr(X, "columns", ())}) < 2
+
+
+def _check_sparse(X: Any, estimator: Estimator) -> FloatArray:
+    """Return a sparse matrix by columns, which are what is selected; a DataError unless the estimator accepts it."""
+    if not get_tags(estimator).input_tags.sparse:
+        raise DataError(
+            f"X is a sparse matrix, which {type(estimator).__name__} does not accept; expected a dense table. Use "
+            "X.toarray()."
+        )
+    table = X.tocsc()
+    _check_shape(table.shape)
+    if table.dtype.kind not in "biuf":
+        raise DataError(f"X is a sparse matrix of dtype {table.dtype}; expected numbers.")
+    if np.isinf(table.data).any():
+        raise DataError("X has infinite values (inf); replace or drop them.")
+    if np.isnan(table.data).any() and not allows_nan(estimator):
+        raise DataError(
+            "X has missing values (NaN), and the estimator does not accept them. Use an estimator that accepts NaN."
+        )
+    return cast(FloatArray, table)
+
+
+def _codes(column: AnyArray) -> FloatArray:
+    """Return a number for each value of a column that is not numbers, in sorted order if possible; NaN if missing."""
+    if column.dtype.kind in "mM":
+        times = column.astype(column.dtype.str.partition("[")[0] + "[us]")
+        return np.where(np.isnat(times), np.nan, times.astype(np.int64).astype(np.float64))
+    missing = np.array([_is_missing(value) or value != value for value in column], dtype=bool)
+    codes = np.full(len(column), np.nan)
+    codes[~missing] = np.unique([repr(value) for value in column[~missing]], return_inverse=True)[1].reshape(-1)
+    return codes
+
+
+def accepted_kinds(estimator: Estimator) -> frozenset[str]:
+    """Return which kinds of columns besides numbers, keys of `_REMEDIES`, an estimator uses as they are.
+
+    Estimators of other libraries are expected to know what they accept, and so are transformers for columns.
+    """
+    inner = _inner(estimator)
+    if inner is not estimator:
+        return accepted_kinds(inner)
+    library = _library(estimator)
+    if library != "sklearn":
+        return _OF_LIBRARIES.get(library, frozenset(_REMEDIES))
+    if isinstance(estimator, ColumnTransformer | FeatureUnion | FunctionTransformer):
+        return frozenset(_REMEDIES)
+    if isinstance(estimator, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
+        return frozenset() if estimator.categorical_features is None else frozenset(["categories"])
+    tags = get_tags(estimator).input_tags
+    return frozenset(_REMEDIES) if tags.categorical or tags.string else frozenset()
+
+
+def _inner(estimator: Estimator) -> Estimator:
+    """Return the estimator that sees the table first: the first step of a pipeline, or one inside another."""
+    if isinstance(estimator, Pipeline):
+        return cast(Estimator, next((step for _, step in estimator.steps if hasattr(step, "fit")), estimator))
+    if type(estimator).__module__.startswith("subswarm.") or isinstance(estimator, _PASSING_ON):
+        inner = getattr(estimator, "estimator", getattr(estimator, "regressor", None))
+        return cast(Estimator, inner) if hasattr(inner, "fit") else estimator
+    return estimator
+
+
+def _library(estimator: Estimator) -> str:
+    """Return the library of the estimator that sees the table first."""
+    inner = _inner(estimator)
+    return library_of(estimator) if inner is estimator else _library(inner)
+
+
+def _check_shape(shape: tuple[int, int]) -> None:
+    rows, columns = shape
     if columns == 0:
         raise DataError(
             f"Found array with 0 feature(s) (shape={(rows, columns)}) while a minimum of 1 is required: X has no "
@@ -94,7 +239,18 @@ def check_table(X: object, *, allow_nan: bool = False) -> FloatArray:
         )
     if rows < 2:
         raise DataError(f"X has n_samples={rows}; at least 2 rows are needed to train on some and test on others.")
-    _check_columns(table, names)
+
+
+def check_table(X: object, *, allow_nan: bool = False) -> FloatArray:
+    """Return the table as a float64 array of shape (N, n); a DataError names the column that cannot be used."""
+    if sparse.issparse(X):
+        raise DataError("X is a sparse matrix; expected a dense table. Use X.toarray().")
+    if hasattr(X, "collect") and not hasattr(X, "shape"):
+        raise DataError(f"X is a {type(X).__name__}, which is not computed yet; use X.collect().")
+    table = X if _is_frame(X) else _as_two_dimensional(X)
+    names = _column_names(table)
+    _check_shape(table.shape)
+    _check_kinds(_array_kinds(table) if isinstance(table, np.ndarray) else _frame_kinds(table), names)
     values = _as_floats(table)
     infinite = np.flatnonzero(np.isinf(values).any(axis=0))
     if len(infinite):
@@ -140,6 +296,8 @@ def _as_floats(X: _Frame | AnyArray) -> FloatArray:
 
 def allows_nan(estimator: Estimator) -> bool:
     """Return whether an estimator accepts missing values: by its tags, in a pipeline up to the step that imputes."""
+    if isinstance(estimator, ColumnTransformer | FeatureUnion):
+        return True  # which of its transformers get the missing values is known only when it is fitted
     if not isinstance(estimator, Pipeline):
         return bool(get_tags(estimator).input_tags.allow_nan)
     for _, step in estimator.steps:
@@ -147,7 +305,7 @@ def allows_nan(estimator: Estimator) -> bool:
             continue
         if not allows_nan(step):
             return False
-        if type(step).__module__.startswith("sklearn.impute"):
+        if type(step).__module__.startswith("sklearn.impute") or isinstance(step, ColumnTransformer | FeatureUnion):
             return True
     return True
 
@@ -257,6 +415,12 @@ def weights_argument(estimator: Estimator) -> str | None:
 
 def check_sample_weight(estimator: Estimator, params: Mapping[str, object]) -> None:
     """Raise SettingError for weights that the estimator cannot use, unless scikit-learn routes them."""
+    fixed = [name for name in params if name.rpartition("__")[2] == "eval_set"]
+    if fixed:
+        raise SettingError(
+            f"{fixed[0]} has rows for one set of columns, and a search fits many; use early_stopping=50, say, which "
+            "draws these rows from the training rows of each fold."
+        )
     given = [name for name in params if name == "sample_weight" or name.endswith("__sample_weight")]
     if not given or get_config().get("enable_metadata_routing", False):
         return
@@ -288,8 +452,7 @@ def check_groups(groups: object, n_rows: int) -> None:
 
 
 def _is_frame(X: object) -> TypeGuard[_Frame]:
-    """Return whether a table has named columns with a dtype each: a frame of pandas or Polars, or a PyArrow table."""
-    return hasattr(X, "columns") and hasattr(X, "shape") and (hasattr(X, "dtypes") or hasattr(X, "schema"))
+    return is_table_frame(X)
 
 
 def _column_names(X: _Frame | AnyArray) -> Names:
@@ -306,10 +469,9 @@ def _describe_columns(columns: Sequence[int] | IntArray, names: Names, most: int
     return f"column{'s' if len(columns) > 1 else ''} {', '.join(listed)}{more}"
 
 
-def _check_columns(X: _Frame | AnyArray, names: Names) -> None:
+def _check_kinds(kinds: Mapping[int, str], names: Names, *, categories_allowed: bool = False) -> None:
     """Raise DataError if columns hold anything but numbers, with what to do about it."""
-    kinds = _array_kinds(X) if isinstance(X, np.ndarray) else _frame_kinds(X)
-    for kind, sentence in _REMEDIES.items():
+    for kind, sentence in (_REMEDIES | (_CATEGORIES_INSTEAD if categories_allowed else {})).items():
         columns = [position for position, found in kinds.items() if found == kind]
         if columns:
             error = DataTypeError if kind in ("nested", "objects") else DataError
@@ -325,16 +487,19 @@ def _array_kinds(X: AnyArray) -> dict[int, str]:
     return _known(enumerate(map(_kind_of_column, X.T)))
 
 
-def _frame_kinds(X: _Frame) -> dict[int, str]:
+def _frame_kinds(X: _Frame, *, as_declared: bool = False) -> dict[int, str]:
+    """Return what each column holds that is not numeric; categories of text are text unless ``as_declared``."""
     schema = getattr(X, "schema", None)
     dtypes: Iterable[object] = X.dtypes if hasattr(X, "dtypes") else getattr(schema, "types", ())
-    return _known((position, _column_kind(X, position, str(dtype).lower())) for position, dtype in enumerate(dtypes))
+    return _known(
+        (position, _column_kind(X, position, str(dtype).lower(), as_declared)) for position, dtype in enumerate(dtypes)
+    )
 
 
-def _column_kind(X: _Frame, position: int, dtype: str) -> str | None:
+def _column_kind(X: _Frame, position: int, dtype: str, as_declared: bool) -> str | None:
     for kind, beginnings in _BY_DTYPE.items():
         if dtype.startswith(beginnings):
-            is_text = kind == "categories" and _kind_of_column(_column(X, position)) == "text"
+            is_text = kind == "categories" and not as_declared and _kind_of_column(_column(X, position)) == "text"
             return "text" if is_text else kind
     return _kind_of_column(_column(X, position)) if dtype.startswith(_TO_LOOK_INTO) else None
 

@@ -79,6 +79,8 @@ def trade_off(result: SearchResult, *, ax: Axes | None = None) -> Axes:
 def front(table: FrontTable, *, ax: Axes | None = None) -> Axes:
     """Plot a front: the loss of its subsets against their cost, with standard errors, and a diamond at the knee.
 
+    If the front has nested losses, they are a second line: the loss on rows that the searches did not use.
+
     Parameters
     ----------
     table : FrontTable
@@ -96,6 +98,12 @@ def front(table: FrontTable, *, ax: Axes | None = None) -> Axes:
         table.cost, table.loss, yerr=np.nan_to_num(table.standard_error), color=PALETTE[0], marker="o", markersize=3.5,
         linewidth=1.3, elinewidth=0.9, capsize=2.5, drawstyle="steps-post", label="front, with standard errors",
     )  # fmt: skip
+    if table.nested_loss is not None and table.nested_standard_error is not None:
+        ax.errorbar(
+            table.cost, table.nested_loss, yerr=np.nan_to_num(table.nested_standard_error), color=PALETTE[2],
+            marker="o", markersize=3.5, linewidth=1.3, elinewidth=0.9, capsize=2.5, drawstyle="steps-post",
+            label="on rows not used (nested)",
+        )  # fmt: skip
     knee = table.knee()
     row = int(np.flatnonzero(table.loss == knee.fitness)[0])
     ax.scatter(

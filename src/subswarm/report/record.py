@@ -14,6 +14,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from subswarm._display import package_versions
+from subswarm._search.honest import HonestScore
 from subswarm._search.result import SearchResult
 from subswarm._types import Estimator, FloatArray, Mask, Masks
 from subswarm.algorithms import get_algorithm
@@ -88,6 +89,21 @@ class Selection:
         return self.selector.held_out_
 
     @property
+    def corrected(self) -> HonestScore | None:
+        """The corrected score with its interval."""
+        return self.selector._honest
+
+    @property
+    def interval(self) -> str:
+        """The interval of the corrected score in words: a formula is less certain than left-out rows."""
+        found = self.corrected
+        if found is None:
+            return ""
+        if found.is_from_left_out:
+            return f"95 % interval {found.low:.4f} to {found.high:.4f}"
+        return f"likely between {found.low:.4f} and {found.high:.4f}"
+
+    @property
     def facts(self) -> FitFacts:
         """Seed, number of rows and digest of the data."""
         return self.selector._facts
@@ -140,8 +156,14 @@ class Selection:
             "support": selector.support_.tolist(),
             "n_features": selector.n_features_,
             "n_features_in": selector.n_features_in_,
-            "best_score": selector.best_score_,
             "honest_score": selector.honest_score_,
+            "honest_interval": None if selector.honest_interval_ is None else list(selector.honest_interval_),
+            "honest_from": None
+            if self.corrected is None
+            else "left-out rows"
+            if self.corrected.is_from_left_out
+            else "formula",
+            "best_score": selector.best_score_,
             "fold_scores": selector.fold_scores_.tolist(),
             "repeats": result.n_partitions,
             "baseline_score": _number_or_none(selector.baseline_score_),
@@ -153,6 +175,7 @@ class Selection:
                 for finding, sentence in zip(selector.findings_, self.warnings, strict=True)
             ],
             "held_out": None if self.held_out is None else _nested_json(self.held_out),
+            "nested_front": self._nested_front(),
             "seeds": {str(seed): self._brief(other) for seed, other in self.other_seeds.items()},
             "against": {name: self._brief(other) for name, other in self.other_algorithms.items()},
             "front": [
@@ -179,6 +202,16 @@ class Selection:
             "evaluation_seconds": result.evaluation_seconds,
             "versions": package_versions(),
         }
+
+    def _nested_front(self) -> list[dict[str, object]] | None:
+        """Return the scores for each limit on the cost on rows that the searches did not use, if they were measured."""
+        front, nested = self.selector.front_, self.held_out
+        if nested is None or not nested.fronts:
+            return None
+        return [
+            {"cost": cost, "scores": [_number_or_none(score) for score in scores]}
+            for cost, scores in zip(front.cost.tolist(), nested.front_scores(front.cost).T.tolist(), strict=True)
+        ]
 
     def _brief(self, other: SwarmSelector) -> dict[str, object]:
         return {
@@ -224,6 +257,7 @@ def _fit_again(
     selector: SwarmSelector, X: ArrayLike, y: ArrayLike, params: Mapping[str, object] | None, **changes: object
 ) -> SwarmSelector:
     copy: SwarmSelector = clone(selector)
+    copy.set_params(**selector._chosen_limits)  # the budget that was chosen, and not another one
     copy.set_params(checkpoint=None, verbose=0, record=False, held_out=None, **changes)
     fitted = copy.fit(X, y, **(params or {}))
     if fitted.result_.stop_reason == "interrupted":  # Ctrl-C means all searches, not this one

@@ -33,6 +33,7 @@ from subswarm.report.page import (
 )
 from subswarm.report.record import Selection
 from subswarm.report.selection_charts import score_chart, size_chart, trade_off_chart
+from subswarm.report.summary import OPTIMISTIC
 from subswarm.study.analysis.stability import stability
 
 __all__ = ["selection_page", "write_page"]
@@ -74,23 +75,27 @@ def _lead(selection: Selection) -> str:
     baseline = selector.baseline_score_
     with_all = f"{baseline:.4f} with all {n}" if math.isfinite(baseline) else f"with all {n} it could not be scored"
     nested = "" if selection.held_out is None else f" The nested score is {selection.held_out.score:.4f}."
-    return (
-        f"Model {selection.model!r} on {selection.table}: {selection.scoring.name} {selector.best_score_:.4f} in "
-        f"cross-validation with the {_count(selector.n_features_, 'feature')} below; {with_all}.{nested}"
-    )
+    features = f"with the {_count(selector.n_features_, 'feature')} below"
+    reported = f"{selector.best_score_:.4f} in cross-validation"
+    if selector.honest_score_ is None:
+        score = f"{reported} {features}"
+    else:
+        score = (
+            f"{selector.honest_score_:.4f} expected on new rows {features} ({selection.interval}). The search "
+            f"maximised an optimistic score, {reported}"
+        )
+    return f"Model {selection.model!r} on {selection.table}: {selection.scoring.name} {score}; {with_all}.{nested}"
 
 
 def _selected(selection: Selection) -> tuple[Part, ...]:
     selector, name = selection.selector, selection.scoring.name
     numbers = [
         Number("features selected", f"{selector.n_features_} of {selector.n_features_in_}"),
-        Number(f"{name}, selected", f"{selector.best_score_:.4f}", "in cross-validation; the search used these folds"),
+        Number(f"{name}, selected", f"{selector.best_score_:.4f}", OPTIMISTIC),
         Number(f"{name}, all features", _score(selector.baseline_score_), "in cross-validation, same folds"),
     ]
     if selector.honest_score_ is not None:
-        numbers.append(
-            Number(f"{name}, left-out rows", f"{selector.honest_score_:.4f}", "searches that did not use these rows")
-        )
+        numbers.insert(1, Number(f"{name}, corrected", f"{selector.honest_score_:.4f}", selection.interval))
     if selection.held_out is not None:
         numbers.append(
             Number(f"{name}, nested", f"{selection.held_out.score:.4f}", "on rows that the search did not use")
@@ -178,14 +183,18 @@ def _features(selection: Selection) -> Table:
 
 
 def _reliability(selection: Selection) -> tuple[Part, ...]:
-    """Return what the search itself cannot measure: nested scores, and agreement with other folds and seeds."""
-    nested = selection.held_out
+    """Return nested scores, and the agreement with other folds and seeds, or how to measure them."""
+    selector, nested = selection.selector, selection.held_out
     if nested is None:
         parts: list[Part] = [
             Words(
-                "Not measured: the score on new rows. The search maximised the score above, so it is too high, often "
-                "by a third of the error or more. Set held_out=5 (--held-out 5) to measure it by nested "
-                "cross-validation, which repeats the whole search in each outer fold.",
+                (
+                    ""
+                    if selector.honest_score_ is None
+                    else f"Corrected score: {selector.honest_score_:.4f}, {selection.interval}. {_how(selection)} "
+                )
+                + "Not measured: the nested score. Set held_out=5 (--held-out 5) for a nested cross-validation, which "
+                "repeats the whole search in each outer fold.",
                 "note",
             )
         ]
@@ -195,6 +204,16 @@ def _reliability(selection: Selection) -> tuple[Part, ...]:
     if selection.other_seeds:
         parts.append(_seeds(selection))
     return tuple(parts)
+
+
+def _how(selection: Selection) -> str:
+    """Say where the corrected score comes from."""
+    if selection.corrected is not None and selection.corrected.is_from_left_out:
+        return "It is the mean score on rows that parts of the search left out."
+    return (
+        "All rows were used in the search, so it is computed from the score that was maximised, by subtracting what a "
+        "search among so many columns gains by chance on so many rows."
+    )
 
 
 def verdict(nested: HeldOut) -> str:
@@ -344,6 +363,39 @@ def _comparison(selection: Selection) -> tuple[Part, ...]:
                 ),
                 [int(size) == selector.n_features_ for size in front.cardinality],
             ),
+        ),
+        *_nested_front(selection),
+    )
+
+
+def _nested_front(selection: Selection) -> tuple[Part, ...]:
+    """Return the table of the front on rows that the searches of the nested cross-validation did not use."""
+    front, scoring = selection.selector.front_, selection.scoring
+    if front.nested_loss is None or front.nested_standard_error is None:
+        return ()
+    limit = "cost at most" if front.is_priced else "features at most"
+    values = zip(
+        front.cost.tolist(),
+        selection.scores(front.loss),
+        selection.scores(front.nested_loss),
+        front.nested_standard_error.tolist(),
+        strict=True,
+    )
+    return (
+        Table(
+            "What a limit costs on rows that the searches did not use",
+            columns(
+                (limit, "number"),
+                (f"{scoring.name}, in the search", "number"),
+                (f"{scoring.name}, nested", "number"),
+                ("standard error", "number"),
+            ),
+            rows(
+                [number(cost, "g"), number(score), number(nested), number(error)]
+                for cost, score, nested, error in values
+            ),
+            note="For each limit, each outer search selects its best subset within the limit. The nested score is the "
+            "mean of their scores on the outer folds.",
         ),
     )
 

@@ -12,7 +12,10 @@ from subswarm._search.result import result_html, rows_html
 from subswarm.report.record import Selection
 from subswarm.selector import SwarmSelector
 
-__all__ = ["print_summary", "summary_html"]
+__all__ = ["OPTIMISTIC", "print_summary", "summary_html"]
+
+OPTIMISTIC = "optimistic: what the search maximised"
+"""The name of ``best_score_``."""
 
 
 def print_summary(selection: Selection, console: Console | None = None) -> None:
@@ -38,17 +41,22 @@ def print_summary(selection: Selection, console: Console | None = None) -> None:
         console.print(Text.assemble(("warning  ", "bold yellow"), sentence))
     if selection.warnings:
         console.print()
-    if selector.honest_score_ is not None:
-        advice = ". The score on left-out rows is from models whose search did not use them."
-    else:
-        advice = ". Add --held-out 5 for a nested cross-validation."
+    corrected = selection.corrected
+    source = (
+        "is from models whose search did not use the rows they are scored on"
+        if corrected is not None and corrected.is_from_left_out
+        else "is the optimistic one less what a search gains by chance"
+    )
+    explained = "" if corrected is None else f" The corrected score estimates the score on new rows: it {source}."
     nested = (
-        "; the nested scores are on rows that the searches did not use." if selection.held_out is not None else advice
+        " The nested scores are on rows that the searches did not use."
+        if selection.held_out is not None
+        else " Add --held-out 5 for a nested cross-validation."
     )
     console.print(
         Text(
-            f"Scores are means over {len(selector.fold_scores_)} folds. The search used these folds, so the score of "
-            f"the selected features is optimistic for new data{nested}",
+            f"Scores are means over {len(selector.fold_scores_)} folds. The search used these folds, so the score that "
+            f"it maximised is optimistic for new rows.{explained}{nested}",
             style="dim",
         )
     )
@@ -61,10 +69,14 @@ def summary_html(selector: SwarmSelector) -> str:
     names = getattr(selector, "feature_names_in_", None)
     return rows_html(
         {
-            "score": f"{selector.best_score_:.4f} with {selector.n_features_} of {selector.n_features_in_} features "
-            f"(optimistic: the search used these folds); {_score(selector.baseline_score_)} with all features",
-            **({} if selector.honest_score_ is None else {"score on left-out rows": _score(selector.honest_score_)}),
+            **(
+                {}
+                if selector.honest_score_ is None
+                else {"corrected score": f"{_score(selector.honest_score_)} ({selection.interval})"}
+            ),
             **nested,
+            "score": f"{selector.best_score_:.4f} with {selector.n_features_} of {selector.n_features_in_} features "
+            f"({OPTIMISTIC}); {_score(selector.baseline_score_)} with all features",
             **{
                 name: f"{_score(score)}; {_score(selector.baseline_scores_[name])} with all features"
                 for name, score in list(selector.scores_.items())[1:]
@@ -86,10 +98,14 @@ def _scores(selection: Selection) -> Table:
     for name in others:
         table.add_column(name, justify="right")
     baselines, found = ([scores[name] for name in others] for scores in (selector.baseline_scores_, selector.scores_))
-    table.add_row("all features", str(selector.n_features_in_), *map(_score, [selector.baseline_score_, *baselines]))
-    table.add_row("selected", str(selector.n_features_), *map(_score, [selector.best_score_, *found]), style="bold")
+    table.add_column("")
+    blank = [""] * len(others)
+    size = str(selector.n_features_)
     if selector.honest_score_ is not None:
-        table.add_row("on left-out rows", str(selector.n_features_), _score(selector.honest_score_), style="bold")
+        corrected = _score(selector.honest_score_)
+        table.add_row("selected, corrected", size, corrected, *blank, selection.interval, style="bold")
+    table.add_row("selected", size, *map(_score, [selector.best_score_, *found]), OPTIMISTIC)
+    table.add_row("all features", str(selector.n_features_in_), *map(_score, [selector.baseline_score_, *baselines]))
     for name, other in selection.other_algorithms.items():
         table.add_row(name, str(other.n_features_), _score(other.best_score_))
     for seed, other in selection.other_seeds.items():

@@ -35,8 +35,8 @@ FLATNESS = 5
 TRUST = 0.3
 """Weight of the losses on the rows that were searched, if there are many rows for each feature."""
 
-NEIGHBOURS = 2
-"""The loss of a size is averaged with that of this many candidate sizes on either side."""
+MANY_ROWS = 600
+"""From this many rows on, the loss of a size is averaged with that of one size on either side, else of two."""
 
 _TIE = 1e-3
 """Weight of the rankings among features with equally many votes."""
@@ -44,7 +44,7 @@ _TIE = 1e-3
 
 @dataclass(frozen=True)
 class CrossFit:
-    """What a search on a cross-fitted objective knows of the table.
+    """What a search on a cross-fitted objective knows about the table.
 
     Attributes
     ----------
@@ -150,7 +150,9 @@ def prefixes(votes: FloatArray, places: IntArray, sizes: IntArray) -> tuple[Mask
     return masks.reshape(-1, len(votes)), np.repeat(scores, len(sizes), axis=0)
 
 
-def rank_finalists(masks: Masks, left_out: FloatArray, within: FloatArray, sizes: int, trust: float) -> Finalists:
+def rank_finalists(
+    masks: Masks, left_out: FloatArray, within: FloatArray, sizes: int, trust: float, n_rows: int
+) -> Finalists:
     """Return the candidates, the best first.
 
     Parameters
@@ -160,16 +162,18 @@ def rank_finalists(masks: Masks, left_out: FloatArray, within: FloatArray, sizes
     within : losses of ``masks`` on the rows that were searched, shape (K,)
     sizes : number of sizes of each ranking
     trust : weight of ``within``
+    n_rows : number of rows: with many, the losses of neighbouring sizes say less than a size's own
     """
-    outside = _smooth(left_out.reshape(-1, sizes, left_out.shape[1])).reshape(left_out.shape)
-    paired = (1 - trust) * outside + trust * _smooth(within.reshape(-1, sizes, 1)).reshape(-1, 1)
+    reach = 1 if n_rows >= MANY_ROWS else 2
+    outside = _smooth(left_out.reshape(-1, sizes, left_out.shape[1]), reach).reshape(left_out.shape)
+    paired = (1 - trust) * outside + trust * _smooth(within.reshape(-1, sizes, 1), reach).reshape(-1, 1)
     fitness = paired.mean(axis=1)
     order = np.lexsort((masks.sum(axis=1), fitness))
     return Finalists(masks[order], fitness[order], paired[order], outside[order])
 
 
-def _smooth(losses: FloatArray) -> FloatArray:
+def _smooth(losses: FloatArray, reach: int) -> FloatArray:
     """Return the mean of each size's losses and those of its neighbours, shape (rankings, sizes, C)."""
-    padded = np.pad(losses, ((0, 0), (NEIGHBOURS, NEIGHBOURS), (0, 0)), mode="edge")
+    padded = np.pad(losses, ((0, 0), (reach, reach), (0, 0)), mode="edge")
     count = losses.shape[1]
-    return np.asarray(np.mean([padded[:, shift : shift + count] for shift in range(2 * NEIGHBOURS + 1)], axis=0))
+    return np.asarray(np.mean([padded[:, shift : shift + count] for shift in range(2 * reach + 1)], axis=0))

@@ -13,7 +13,7 @@ from subswarm.algorithms.elite.moves import Moves
 from subswarm.algorithms.layout import Layout
 from subswarm.algorithms.sequential import Walk
 
-__all__ = ["EliteSwarm"]
+__all__ = ["EliteSwarm", "merge_keys"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,3 +110,12 @@ class EliteSwarm(State):
         """Return the particles of each island, shape (C, P), by loss and then by size."""
         order = np.lexsort((self.cardinality, self.fitness, self.islands))
         return np.asarray(order.reshape(self.island_count, -1))
+
+
+def merge_keys(ascending: WordArray, keys: WordArray) -> WordArray:
+    """Return all keys, ascending and without duplicates."""
+    if not len(keys):
+        return ascending
+    both = np.concatenate([ascending, keys])
+    both.sort(kind="stable")  # fast, because the keys are two sorted runs or nearly so
+    return np.asarray(both[np.append(True, both[1:] != both[:-1])])

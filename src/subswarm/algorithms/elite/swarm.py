@@ -9,13 +9,13 @@ the likelihood that growing (or shrinking) helps. A short floating forward searc
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol, Self, cast
 
 import numpy as np
 from numpy.random import Generator
 
-from subswarm._checks import as_tuple, check_choice, check_int, check_real
+from subswarm._checks import as_tuple, check_choice, check_int, check_real, shown
 from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
 from subswarm.algorithms.base import Algorithm, Finalists, Problem
 from subswarm.algorithms.compiled import kernel_or
@@ -31,8 +31,8 @@ from subswarm.algorithms.elite.cross_fit import (
     weigh_guides,
 )
 from subswarm.algorithms.elite.moves import Moves, nested_by_agreement
-from subswarm.algorithms.elite.state import EliteSwarm
-from subswarm.algorithms.sequential import SFFS, Walk
+from subswarm.algorithms.elite.state import EliteSwarm, merge_keys
+from subswarm.algorithms.sequential import Walk, opening_search, opening_step_fits
 from subswarm.errors import SettingError
 
 __all__ = ["TwoDElite"]
@@ -136,6 +136,10 @@ class TwoDElite(Algorithm[EliteSwarm]):
         for guide in as_tuple("guides", self.guides, of="names of rankings"):
             check_choice("each of guides", guide, ("anova-f", "mrmr", "mutual-information", "relieff"))
         object.__setattr__(self, "guides", tuple(self.guides))
+        if not isinstance(self.cross_fit, CrossFit | None):
+            raise SettingError(
+                f"cross_fit is filled in by the search, so it must be None; got {shown(self.cross_fit)}."
+            )
 
     def bind(self, problem: Problem) -> Self:
         """Return the algorithm with one island for each repeat; on a cross-fitted objective, with its guides."""
@@ -178,7 +182,7 @@ class TwoDElite(Algorithm[EliteSwarm]):
             words=rng.integers(0, 2**64, size=n_features + islands, dtype=np.uint64),
             visited=np.empty(0, dtype=np.uint64),
             spent=0,
-            walk=self._floating.begin(n_features, rng),
+            walk=opening_search(self).begin(n_features, rng),
             walking=False,
             agreeing=False,
             agreed=np.empty((0, n_features), dtype=bool),
@@ -202,7 +206,7 @@ class TwoDElite(Algorithm[EliteSwarm]):
         else:
             swarm = self._learnt(state, fitness)
         swarm = replace(swarm, spent=state.spent + len(fitness) * (islands if state.agreeing else 1))
-        if self._may_walk(swarm, progress):
+        if swarm.island_count == 1 and opening_step_fits(self, swarm.walk, swarm.spent, progress, self.opening):
             return replace(swarm, masks=swarm.walk.masks, partitions=_first_partition(swarm.walk), walking=True)
         if self.cross_fit is not None and not len(swarm.agreed) and self._must_agree_now(swarm, progress):
             masks = np.concatenate([self._candidates(swarm, rng, island) for island in range(islands)])
@@ -217,8 +221,8 @@ class TwoDElite(Algorithm[EliteSwarm]):
         """Return the agreed subsets with their losses on all repeats; before there are any, the islands' elite."""
         if len(state.agreed) and self.cross_fit is not None:
             sizes = len(nested_sizes(state.agreed.shape[1], self.agreement_sizes))
-            trust = self.cross_fit.trust(state.agreed.shape[1])
-            return rank_finalists(state.agreed, state.left_out, state.agreed_fitness, sizes, trust)
+            trust, rows = self.cross_fit.trust(state.agreed.shape[1]), self.cross_fit.n_rows
+            return rank_finalists(state.agreed, state.left_out, state.agreed_fitness, sizes, trust, rows)
         if len(state.agreed):
             masks, fitness = state.agreed, state.agreed_fitness
             good = fitness <= fitness.min() + self.tolerance * np.ptp(fitness)
@@ -235,31 +239,15 @@ class TwoDElite(Algorithm[EliteSwarm]):
         masks[: len(given)] = given
         return self.rules(n_features).legalize(masks, rng)
 
-    @property
-    def _floating(self) -> SFFS:
-        """The floating forward search at the start, within the same limits."""
-        shared = {shared.name: getattr(self, shared.name) for shared in fields(Algorithm)}
-        return SFFS(**shared | {"initial_subsets": ()})
-
-    def _may_walk(self, swarm: EliteSwarm, progress: float) -> bool:
-        """Return whether the share of the budget is enough for the walk, and its next step fits into it."""
-        if swarm.island_count > 1 or self.min_features > 1 or progress <= 0 or not len(swarm.walk.masks):
-            return False
-        share = self.opening * swarm.spent / progress
-        n_features = swarm.elite.shape[1]
-        steps = min(n_features, self.max_features or n_features)
-        forward = steps * n_features - steps * (steps - 1) // 2  # candidates of a forward search without steps back
-        return forward <= share and swarm.spent + len(swarm.walk.masks) <= share
-
     def _walked(self, swarm: EliteSwarm, fitness: FloatArray, progress: float, rng: Generator) -> EliteSwarm:
         """Return the swarm after a step of the walk; it only remembers which subsets were visited."""
-        walk = self._floating.step(swarm.walk, fitness, progress, rng)
+        walk = opening_search(self).step(swarm.walk, fitness, progress, rng)
         keys = _kernels().keys_of(swarm.masks, _first_partition(swarm.walk), swarm.words)
         return replace(
             swarm,
             walk=replace(swarm.walk, masks=swarm.walk.masks[:0]) if walk is None else walk,
             walking=False,
-            visited=_merge_keys(swarm.visited, keys),
+            visited=merge_keys(swarm.visited, keys),
         )
 
     def _learnt(self, swarm: EliteSwarm, fitness: FloatArray) -> EliteSwarm:
@@ -283,7 +271,7 @@ class TwoDElite(Algorithm[EliteSwarm]):
                 better.reshape(by_island[:2]),
                 self.memory if swarm.island_count == 1 else self.clan_memory,
             ),
-            visited=_merge_keys(swarm.visited, _kernels().keys_of(children, swarm.islands, swarm.words)),
+            visited=merge_keys(swarm.visited, _kernels().keys_of(children, swarm.islands, swarm.words)),
         )
 
     def _refreshed(self, swarm: EliteSwarm, rng: Generator) -> EliteSwarm:
@@ -411,15 +399,6 @@ def _contains(ascending: WordArray, keys: WordArray) -> Mask:
         return np.zeros(len(keys), dtype=bool)
     place = np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)
     return np.asarray(ascending[place] == keys)
-
-
-def _merge_keys(ascending: WordArray, keys: WordArray) -> WordArray:
-    """Return all keys, ascending and without duplicates."""
-    if not len(keys):
-        return ascending
-    both = np.concatenate([ascending, keys])
-    both.sort(kind="stable")  # fast, because the keys are two sorted runs or nearly so
-    return np.asarray(both[np.append(True, both[1:] != both[:-1])])
 
 
 def _first_of_each(keys: WordArray) -> Mask:

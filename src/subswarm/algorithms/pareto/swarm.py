@@ -7,7 +7,7 @@ wheel over the first row draws a cardinality, and the subset of the front neares
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, cast
 
 import numpy as np
@@ -15,14 +15,15 @@ from numpy.random import Generator
 
 from subswarm._checks import check_int, check_real
 from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
-from subswarm.algorithms.base import Algorithm, State
+from subswarm.algorithms.base import State
 from subswarm.algorithms.compiled import kernel_or
 from subswarm.algorithms.elite import numpy as elite_numpy
 from subswarm.algorithms.elite.moves import ADD, REMOVE, Moves
+from subswarm.algorithms.elite.state import merge_keys
 from subswarm.algorithms.layout import Layout
 from subswarm.algorithms.pareto.indicators import non_dominated
 from subswarm.algorithms.pareto.objectives import MultiObjective
-from subswarm.algorithms.sequential import SFFS, Walk
+from subswarm.algorithms.sequential import Walk, opening_search, opening_step_fits
 from subswarm.algorithms.two_d.learning import ranked_features, wheel_position
 
 __all__ = ["ParetoSwarm", "TwoDPareto"]
@@ -198,7 +199,7 @@ class TwoDPareto(MultiObjective[ParetoSwarm]):
             words=rng.integers(0, 2**64, size=n_features + 1, dtype=np.uint64),
             visited=np.empty(0, dtype=np.uint64),
             spent=0,
-            walk=self._floating.begin(n_features, rng),
+            walk=opening_search(self).begin(n_features, rng),
             walking=False,
         )
 
@@ -208,9 +209,9 @@ class TwoDPareto(MultiObjective[ParetoSwarm]):
         swarm = replace(
             self._archived(swarm, state.masks, fitness),
             spent=state.spent + len(fitness),
-            visited=_merged(state.visited, self._keys(state.masks, state.words)),
+            visited=merge_keys(state.visited, self._keys(state.masks, state.words)),
         )
-        if self._may_walk(swarm, progress):
+        if opening_step_fits(self, swarm.walk, swarm.spent, progress, self.opening):
             return replace(swarm, masks=swarm.walk.masks, walking=True)
         swarm = self._refreshed(swarm, rng)
         children, origin = self._children(swarm, progress, rng)
@@ -224,24 +225,8 @@ class TwoDPareto(MultiObjective[ParetoSwarm]):
         masks[: len(given)] = given
         return self.rules(n_features).legalize(masks, rng)
 
-    @property
-    def _floating(self) -> SFFS:
-        """The floating forward search at the start, within the same limits."""
-        shared = {shared.name: getattr(self, shared.name) for shared in fields(Algorithm)}
-        return SFFS(**shared | {"initial_subsets": ()})
-
-    def _may_walk(self, swarm: ParetoSwarm, progress: float) -> bool:
-        """Return whether the share of the budget is enough for the walk, and its next step fits into it."""
-        if self.min_features > 1 or progress <= 0 or not len(swarm.walk.masks):
-            return False
-        share = self.opening * swarm.spent / progress
-        n_features = swarm.elite.shape[1]
-        steps = min(n_features, self.max_features or n_features)
-        forward = steps * n_features - steps * (steps - 1) // 2  # candidates of a forward search without steps back
-        return forward <= share and swarm.spent + len(swarm.walk.masks) <= share
-
     def _walked(self, swarm: ParetoSwarm, fitness: FloatArray, progress: float, rng: Generator) -> ParetoSwarm:
-        walk = self._floating.step(swarm.walk, fitness, progress, rng)
+        walk = opening_search(self).step(swarm.walk, fitness, progress, rng)
         return replace(swarm, walk=replace(swarm.walk, masks=swarm.walk.masks[:0]) if walk is None else walk)
 
     def _learnt(self, swarm: ParetoSwarm, fitness: FloatArray) -> ParetoSwarm:
@@ -369,13 +354,6 @@ class TwoDPareto(MultiObjective[ParetoSwarm]):
 
     def _keys(self, masks: Masks, words: WordArray) -> WordArray:
         return _kernels().keys_of(masks, np.zeros(len(masks), dtype=np.intp), words)
-
-
-def _merged(ascending: WordArray, keys: WordArray) -> WordArray:
-    """Return all keys, ascending and without duplicates."""
-    both = np.concatenate([ascending, keys])
-    both.sort(kind="stable")  # fast, because most of the keys are sorted already
-    return np.asarray(both[np.append(True, both[1:] != both[:-1])])
 
 
 def contributions(costs: FloatArray, losses: FloatArray) -> FloatArray:

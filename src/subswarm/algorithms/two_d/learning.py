@@ -7,7 +7,7 @@ parentheses are the paper's equations; the D numbers are decisions listed in doc
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -19,18 +19,15 @@ from subswarm.algorithms.two_d import numpy as learning_numpy
 __all__ = [
     "CARDINALITY",
     "FEATURE",
-    "LearningSet",
     "add_influence",
     "add_pull",
     "carried",
     "fresh_velocity",
     "greedy_cardinality",
-    "learning_set",
     "merit",
     "ranked_features",
     "roulette_cardinality",
     "self_influence",
-    "self_learning_set",
     "wheel_position",
 ]
 
@@ -38,51 +35,21 @@ CARDINALITY, FEATURE = 0, 1
 """The rows of a velocity and of a learning set."""
 
 
-class LearningSet(NamedTuple):
-    """What each particle learns, L = [φ; ψ], with the one-hot φ stored as the cardinality it encodes.
-
-    Attributes
-    ----------
-    cardinality : ξ of the exemplar, shape (P,); 0 encodes a row of zeros
-    features : ψ, shape (P, n)
-    """
-
-    cardinality: IntArray
-    features: Masks
-
-    def matrix(self) -> Masks:
-        """Return L as the paper writes it, shape (P, 2, n)."""
-        sizes = np.arange(1, self.features.shape[1] + 1)
-        return np.stack([self.cardinality[:, None] == sizes, self.features], axis=1)
-
-
-def learning_set(exemplar: Masks, position: Masks, *, whole_exemplar: bool = False) -> LearningSet:
-    """Return what each particle learns from its exemplar (eqs. psi, finalls): cardinality and missing features.
-
-    With ``whole_exemplar`` all features of the exemplar are learnt (D11). One exemplar of shape (n,) may be given for
-    all particles.
-
-    Examples
-    --------
-    >>> learning_set(np.array([[1, 0, 1, 1, 0]], bool), np.array([[1, 1, 0, 0, 1]], bool)).matrix().astype(int)
-    array([[[0, 0, 1, 0, 0],
-            [0, 0, 1, 1, 0]]])
-    """
-    exemplar = np.broadcast_to(exemplar, position.shape)
-    return LearningSet(exemplar.sum(axis=1), exemplar if whole_exemplar else exemplar & ~position)
-
-
-def self_learning_set(position: Masks) -> LearningSet:
-    """Return what each particle learns from itself: its own cardinality and features."""
-    return LearningSet(position.sum(axis=1), position)
-
-
 def add_pull(
     velocity: FloatArray, exemplar: Masks, position: Masks, weight: FloatArray, *, whole_exemplar: bool = False
 ) -> None:
-    """Add ``weight`` times the `learning_set` of the exemplars, (P, n) or one for all particles (1, n), in place.
+    """Add ``weight`` times what each particle learns from its exemplar, L = [φ; ψ] (eqs. psi, finalls), in place.
 
-    The weight has shape (P, 1, 1), (P, 2, 1) or (P, 2, n).
+    φ encodes the exemplar's cardinality, and ψ its features that the particle lacks, or with ``whole_exemplar`` all its
+    features (D11).
+
+    Parameters
+    ----------
+    velocity : shape (P, 2, n)
+    exemplar : shape (P, n), or (1, n) for one exemplar of all particles
+    position : shape (P, n)
+    weight : shape (P, 1, 1), (P, 2, 1) or (P, 2, n)
+    whole_exemplar : bool
 
     Examples
     --------
@@ -97,7 +64,7 @@ def add_pull(
 
 
 def add_influence(velocity: FloatArray, position: Masks, influence: FloatArray) -> None:
-    """Add each particle's influence (P,) times its `self_learning_set`, in place."""
+    """Add each particle's influence (P,) times what it learns from itself: its own cardinality and features."""
     _kernels().add_pull(velocity, position, position, influence[:, None, None], True)
 
 

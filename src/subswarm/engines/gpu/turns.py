@@ -22,7 +22,7 @@ def on_turn() -> Iterator[None]:
     """Wait for a turn on the GPU, for the duration of one batch.
 
     A GPU that several processes use at the same time switches between them in time slices, and each waits for all the
-    others. Two at a time keep it busy: one computes while the other copies. Without file locks nobody waits.
+    others. Two at a time keep it busy: one computes while the other copies. Without file locks, no process waits.
     """
     locks, file = _locks(), _turn_file()
     if locks is None or file is None:

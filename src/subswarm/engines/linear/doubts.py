@@ -17,13 +17,18 @@ __all__ = ["doubtful_losses", "doubtful_orders"]
 
 _TOO_UNLIKELY = 1e-6
 """Where scikit-learn subtracts a probability from one, smaller results carry visible rounding."""
+_SURE_ENOUGH = 1e-6
+"""Largest error of a loss that is accepted, by a bound that is a thousand times above the errors seen, or more."""
 
 
-def doubtful_orders(scores: FloatArray, bounds: FloatArray, truth: Int64Array, starts: Int64Array) -> BoolArray:
+def doubtful_orders(
+    scores: FloatArray, bounds: FloatArray, truth: Int64Array, starts: Int64Array, *, ties: bool = True
+) -> BoolArray:
     """Return the folds in which two rows of different classes are closer than their bounds, but not equal, (P, F).
 
     ``scores`` and ``bounds`` are (P, C, rows), with the scores of each of C classes, or of the second of two classes.
-    Scores that are equal are those of equal rows, which are equal for scikit-learn as well.
+    Scores that are equal are those of equal rows, which are equal for scikit-learn as well. Without ``ties`` this is
+    not so, and only zeros count as equal.
     """
     P, C, _ = scores.shape
     doubts = np.zeros((P, len(starts) - 1), dtype=bool)
@@ -34,8 +39,11 @@ def doubtful_orders(scores: FloatArray, bounds: FloatArray, truth: Int64Array, s
             is_class = (truth[start:stop] == (c if C > 1 else 1))[order]
             gaps = np.diff(np.take_along_axis(values, order, axis=1), axis=1)
             reach = np.take_along_axis(rows, order, axis=1)
-            close = (gaps > 0) & (gaps <= reach[:, 1:] + reach[:, :-1])
-            doubts[:, f] |= _joins(close, gaps == 0, is_class)
+            close = gaps <= reach[:, 1:] + reach[:, :-1]
+            equal = gaps == 0
+            if not ties:
+                equal &= np.take_along_axis(values, order, axis=1)[:, 1:] == 0
+            doubts[:, f] |= _joins(close & ~equal, equal, is_class)
     return doubts
 
 
@@ -56,9 +64,18 @@ def _joins(close: BoolArray, equal: BoolArray, is_class: BoolArray) -> BoolArray
 
 
 def doubtful_losses(
-    metric: BatchMetric, probabilities: FloatArray, bounds: FloatArray, truth: Int64Array, starts: Int64Array
+    metric: BatchMetric,
+    probabilities: FloatArray,
+    bounds: FloatArray,
+    truth: Int64Array,
+    starts: Int64Array,
+    subtracts: bool,
 ) -> BoolArray:
-    """Return the folds in which rounding of the scores within ``bounds`` (P, rows) can change the metric, (P, F)."""
+    """Return the folds in which rounding of the scores within ``bounds`` (P, rows) can change the metric, (P, F).
+
+    ``subtracts`` says that scikit-learn computes the first of two probabilities as one minus the second. Otherwise
+    different scores can give equal probabilities here and others there.
+    """
     C = probabilities.shape[2]
     folds = np.zeros((len(probabilities), len(starts) - 1), dtype=bool)
     if isinstance(metric, BinaryRanking | MulticlassRanking):
@@ -66,17 +83,19 @@ def doubtful_losses(
         reach = values * (2.0 * bounds[:, None] + 4.0 * EPS)
         if C == 2:
             values, reach = values[:, 1:], reach[:, 1:]
-        return doubtful_orders(values, reach, truth, starts)
+        return doubtful_orders(values, reach, truth, starts, ties=subtracts)
     if isinstance(metric, TopK):
         ordered = np.sort(probabilities, axis=2)
         gaps = np.diff(ordered, axis=2)
         close = (gaps > 0) & (gaps <= ordered[:, :, 1:] * (4.0 * bounds[:, :, None] + 8.0 * EPS))
         rows = np.asarray(close.any(axis=2))
-    elif isinstance(metric, LogLoss) and C == 2:
+    else:
+        sums = np.add.reduceat(bounds, starts[:-1], axis=1)
+        folds |= ~(sums <= _SURE_ENOUGH * np.diff(starts))
+        if not (isinstance(metric, LogLoss) and subtracts):
+            return folds
         of_truth = np.where(truth == 1, probabilities[:, :, 1], probabilities[:, :, 0])
         rows = np.asarray(of_truth < _TOO_UNLIKELY)
-    else:
-        return folds
     for f, (start, stop) in enumerate(pairwise(starts)):
-        folds[:, f] = rows[:, start:stop].any(axis=1)
+        folds[:, f] |= rows[:, start:stop].any(axis=1)
     return folds

@@ -8,7 +8,7 @@ from subswarm._types import FloatArray
 from subswarm.engines.data import Codes, Int64Array
 from subswarm.engines.linear.tables import EPS, Scores, Systems, TestRows
 
-__all__ = ["evaluate", "judge", "solve"]
+__all__ = ["evaluate", "inverse_factor", "judge", "solve"]
 
 
 def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, systems: Systems, scores: Scores) -> None:
@@ -34,7 +34,7 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
             noise = (systems.noise[f, used] * scale).max()
             matrix = systems.gram[f][np.ix_(used, used)] * np.outer(scale, scale)
             np.fill_diagonal(matrix, 1.0)
-            inverse = _inverse_factor(matrix, 1e-13)
+            inverse = inverse_factor(matrix, 1e-13)
             if inverse is None:
                 continue
             diagonal = (inverse**2).sum(axis=0)
@@ -68,7 +68,7 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
                 scores.base[p, f] += error * largest * np.sqrt((target**2).sum(axis=0).max())
 
 
-def _inverse_factor(matrix: FloatArray, least: float) -> FloatArray | None:
+def inverse_factor(matrix: FloatArray, least: float) -> FloatArray | None:
     """Return the inverse of the Cholesky factor; None if a pivot is not above ``least``."""
     try:
         factor = np.linalg.cholesky(matrix)
@@ -90,7 +90,7 @@ def _spans(solved: FloatArray, prior: FloatArray, least: float, error: float) ->
     matrix = matrix / trace
     if k >= C:
         matrix += np.sqrt(np.outer(prior, prior))
-    inverse = _inverse_factor(matrix, 0.25 * least)
+    inverse = inverse_factor(matrix, 0.25 * least)
     return inverse is not None and bool((inverse**2).sum() * (4.0 * least + error) < 1.0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import ClassVar, Protocol
 
@@ -20,7 +21,7 @@ from subswarm.engines.compiled import kernels_of
 from subswarm.engines.data import Codes, Fold, FoldedData, Int64Array
 from subswarm.engines.fast import Classifier, FastEngine, FoldClasses, codes_of
 from subswarm.engines.linear.doubts import doubtful_losses, doubtful_orders
-from subswarm.engines.metrics import batch_metric
+from subswarm.engines.metrics import FixedPredictions, FixedValues, batch_metric, needed_predictions
 from subswarm.engines.recipe import Recipe, class_codes, recipe_for, scaled_rows
 from subswarm.engines.threads import n_threads, spread
 
@@ -48,13 +49,14 @@ class PredictionEngine(FastEngine):
     models: ClassVar[tuple[type, ...]]
     decides_exactly: ClassVar[bool] = True
     """Whether close scores are left to scikit-learn."""
+    subtracts: ClassVar[bool] = True
+    """Whether the model computes the probability of the first of two classes as one minus that of the second."""
 
     def __init__(self, estimator: Estimator, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int) -> None:
         super().__init__(estimator, data, n_jobs=n_jobs, max_bytes=max_bytes)
-        recipe, metric = recipe_for(estimator, self.models), batch_metric(data.scoring, estimator, data)
+        recipe = recipe_for(estimator, self.models)
         assert recipe is not None
-        assert metric is not None
-        self._recipe, self._batch = recipe, metric
+        self._recipe = recipe
         self._classes = FoldClasses.of(data) if is_classifier(recipe.model) else None
         self._weights = _training_weights(estimator, recipe, data)
         self._threads = n_threads(n_jobs)
@@ -72,7 +74,7 @@ class PredictionEngine(FastEngine):
         if recipe is None or data.y.ndim != 1 or not np.isfinite(data.X).all():
             return False
         try:
-            if not cls._knows(recipe.model) or batch_metric(data.scoring, estimator, data) is None:
+            if not cls._knows(recipe.model) or not _knows_scorer(estimator, data):
                 return False
             _training_weights(estimator, recipe, data)
             _check_columns_can_be_scaled(recipe, data)
@@ -112,19 +114,21 @@ class PredictionEngine(FastEngine):
         out = np.empty((len(masks), self._n_scores(), int(self._starts[-1])))
         bounds = np.empty((len(masks), out.shape[2]))
         self._evaluate(masks, out, bounds)
-        if self._batch.needs == "labels":
+        if self._needs == "labels":
             return self._label_scores(masks, out, bounds)
         hard = np.isinf(bounds[:, self._starts[:-1]])
-        if self._batch.needs == "values":
+        if self._needs == "values":
             return self._rechecked_scores(masks, out[:, 0], hard, lambda model, rows: model.predict(rows))
         margins = out[:, 0] if out.shape[1] == 1 else out[:, 1] - out[:, 0]
-        if self._batch.needs == "scores":
+        if self._needs == "scores":
             if self.decides_exactly:
                 hard |= doubtful_orders(margins[:, None], bounds[:, None], self._truth(), self._starts)
             return self._rechecked_scores(masks, margins, hard, self._model_scores)
         probabilities = self._probabilities(out, margins)
         if self.decides_exactly:
-            hard |= doubtful_losses(self._batch, probabilities, bounds, self._truth(), self._starts)
+            subtracts = self.subtracts and probabilities.shape[2] == 2
+            assert self._metric is not None
+            hard |= doubtful_losses(self._metric, probabilities, bounds, self._truth(), self._starts, subtracts)
         return self._rechecked_scores(masks, probabilities, hard, lambda model, rows: model.predict_proba(rows))
 
     def _label_scores(self, masks: Masks, out: FloatArray, bounds: FloatArray) -> FloatArray:
@@ -158,23 +162,33 @@ class PredictionEngine(FastEngine):
                 found = predict(model, X)
                 if predictions.ndim == 3:
                     predictions[p, rows, : found.shape[1]] = found
-                elif self._batch.needs == "labels":
+                elif self._needs == "labels":
                     predictions[p, rows] = self._codes(found, int(f))
                 else:
                     predictions[p, rows] = found
             except Exception:  # the reference engine fits the mask again and records the error
                 failed[p] = True
             self._rechecked += 1
-        if predictions.ndim == 3 and len(np.unique(self._n_classes)) > 1:
+        if self._metric is None:
+            scores = np.array([self._score_folds(partial(self._fixed, own)) for own in predictions])
+        elif predictions.ndim == 3 and len(np.unique(self._n_classes)) > 1:
             scores = np.stack([self._fold_score(predictions, f) for f in range(self._data.n_folds)], axis=1)
         else:
-            scores = self._batch.score_all(predictions, self._threads)
+            scores = self._metric.score_all(predictions, self._threads)
         scores[failed] = np.nan
         return scores
 
+    def _fixed(self, predictions: AnyArray, f: int) -> tuple[FixedPredictions | FixedValues, AnyArray]:
+        """Return a model with these labels or values, and stand-ins for a fold's rows."""
+        if self._classes is not None:
+            return self._classes.fixed(predictions, f)
+        values = predictions[self._starts[f] : self._starts[f + 1]]
+        return FixedValues(values), values
+
     def _fold_score(self, probabilities: FloatArray, f: int) -> FloatArray:
         rows = slice(self._starts[f], self._starts[f + 1])
-        return self._batch.score(f, np.ascontiguousarray(probabilities[:, rows, : self._n_classes[f]]))
+        assert self._metric is not None
+        return self._metric.score(f, np.ascontiguousarray(probabilities[:, rows, : self._n_classes[f]]))
 
     def _codes(self, labels: AnyArray, f: int) -> Codes:
         assert self._classes is not None
@@ -187,7 +201,7 @@ class PredictionEngine(FastEngine):
         """Return the probabilities of the classes, (P, rows, C), from scores that are log-likelihoods."""
         if out.shape[1] <= 2:
             second = expit(margins)
-            return np.stack([1.0 - second, second], axis=2)
+            return np.stack([1.0 - second if self.subtracts else expit(-margins), second], axis=2)
         values = out.transpose(0, 2, 1).copy()
         for f, count in enumerate(self._n_classes):
             values[:, self._starts[f] : self._starts[f + 1], count:] = -np.inf
@@ -226,6 +240,13 @@ class PredictionEngine(FastEngine):
 def kernels() -> ModuleType:
     """Return the compiled kernels, or the same functions in NumPy without numba."""
     return kernels_of("subswarm.engines.linear.")
+
+
+def _knows_scorer(estimator: Estimator, data: FoldedData) -> bool:
+    """Return whether the scorer has a metric for batches, or can be called on labels or values."""
+    if batch_metric(data.scoring, estimator, data) is not None:
+        return True
+    return needed_predictions(data.scoring, estimator, data) in ("labels", "values")
 
 
 def _check_columns_can_be_scaled(recipe: Recipe, data: FoldedData) -> None:

@@ -5,9 +5,6 @@
 
 from subswarm.engines.metrics.base import BatchMetric as BatchMetric
 from subswarm.engines.metrics.fixed import LABEL_SCORERS as LABEL_SCORERS
-from subswarm.engines.metrics.fixed import PROBABILITY_SCORERS as PROBABILITY_SCORERS
-from subswarm.engines.metrics.fixed import RANKING_SCORERS as RANKING_SCORERS
-from subswarm.engines.metrics.fixed import REGRESSION_SCORERS as REGRESSION_SCORERS
 from subswarm.engines.metrics.fixed import FixedPredictions as FixedPredictions
 from subswarm.engines.metrics.fixed import FixedValues as FixedValues
 from subswarm.engines.metrics.scorers import batch_metric as batch_metric

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from subswarm._types import AnyArray, FloatArray, IntArray
+from subswarm._types import AnyArray, BoolArray, FloatArray, IntArray
 from subswarm.engines.compiled import kernels_of
 from subswarm.engines.data import FoldedData
 
@@ -63,6 +63,7 @@ class BatchMetric(ABC):
     def __init__(self, needs: Needs, data: FoldedData, truth: AnyArray) -> None:
         self.needs = needs
         self.sign = 1.0
+        self.refused: BoolArray | None = None  # folds on which scikit-learn's scorer raises an error, (F,)
         self._tests = [fold.test for fold in data.folds]
         sizes = [len(test) for test in self._tests]
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
@@ -84,6 +85,8 @@ class BatchMetric(ABC):
     def _signed(self, predictions: AnyArray, part: Part, threads: int) -> FloatArray:
         with np.errstate(all="ignore"):
             scores = self._scores(predictions, part, threads)
+        if self.refused is not None:
+            scores = np.where(self.refused[part.folds], np.nan, scores)
         return np.asarray(np.where(np.isfinite(scores), self.sign * scores, np.nan))
 
     @abstractmethod

@@ -8,9 +8,6 @@ from subswarm._types import AnyArray, FloatArray
 
 __all__ = [
     "LABEL_SCORERS",
-    "PROBABILITY_SCORERS",
-    "RANKING_SCORERS",
-    "REGRESSION_SCORERS",
     "FixedPredictions",
     "FixedValues",
 ]
@@ -22,21 +19,6 @@ LABEL_SCORERS = frozenset(
     | {f"{name}_{average}" for name in _AVERAGED for average in ("macro", "micro", "weighted")}
 )
 """Scorers that use predicted classes only."""
-RANKING_SCORERS = frozenset({"roc_auc", "roc_auc_ovo", "roc_auc_ovr"})
-"""Scorers that use the order of predicted probabilities only."""
-PROBABILITY_SCORERS = RANKING_SCORERS | {"average_precision", "neg_brier_score", "neg_log_loss"}
-"""Scorers that use predicted probabilities."""
-REGRESSION_SCORERS = frozenset(
-    {
-        "r2",
-        "neg_mean_squared_error",
-        "neg_root_mean_squared_error",
-        "neg_mean_absolute_error",
-        "neg_median_absolute_error",
-        "explained_variance",
-    }
-)
-"""Scorers that use predicted numbers only."""
 
 
 class FixedPredictions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

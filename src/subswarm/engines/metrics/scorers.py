@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -15,10 +16,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regr
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import Pipeline
 
-from subswarm._types import AnyArray, Estimator
+from subswarm._types import AnyArray, BoolArray, Estimator
 from subswarm.engines.data import FoldedData, Int64Array, Scoring
 from subswarm.engines.metrics import labels, values
 from subswarm.engines.metrics.base import BatchMetric, Needs
+from subswarm.engines.metrics.fixed import FixedPredictions
 from subswarm.engines.metrics.probabilities import BrierScore, LogLoss, TopK
 from subswarm.engines.metrics.ranking import BinaryRanking, MulticlassRanking, has_all_classes
 from subswarm.engines.recipe import class_codes
@@ -89,7 +91,45 @@ def batch_metric(scoring: Scoring, estimator: Estimator, data: FoldedData) -> Ba
     except (KeyError, TypeError, _UnknownError):
         return None
     metric.sign = float(sign)
+    if is_for_classes:
+        metric.refused = _folds_without_positive_class(scoring, function, settings, method, data)
     return metric
+
+
+def _folds_without_positive_class(
+    scoring: Scoring, function: object, settings: Mapping[str, object], method: str, data: FoldedData
+) -> BoolArray | None:
+    """Return the folds that scikit-learn's scorer refuses because the model does not know ``pos_label``, or None.
+
+    Functions such as ``f1_score`` have 1 as default, which ``make_scorer`` passes on for every ``average``.
+    """
+    default = signature(function).parameters.get("pos_label")  # type: ignore[arg-type]
+    pos_label = settings.get("pos_label", None if default is None else default.default)
+    if pos_label is None:
+        return None
+    refused = np.zeros(data.n_folds, dtype=bool)
+    known: dict[str, bool] = {}
+    for f, fold in enumerate(data.folds):
+        classes = np.unique(data.y[fold.train])
+        if pos_label in classes.tolist():
+            continue
+        key = repr(classes.tolist())
+        if key not in known:
+            shares = None if method == "predict" else np.eye(len(classes))
+            known[key] = _is_refused(scoring, FixedPredictions(classes, classes, shares))
+        refused[f] = known[key]
+    return refused if refused.any() else None
+
+
+def _is_refused(scoring: Scoring, model: FixedPredictions) -> bool:
+    """Return whether the scorer raises an error for a model that is right about one row of each class."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scoring.scorer(model, np.zeros((len(model.classes), 1)), model.classes)
+    except ValueError:
+        return True
+    return False
 
 
 def needed_predictions(scoring: Scoring, estimator: Estimator, data: FoldedData) -> Needs | None:

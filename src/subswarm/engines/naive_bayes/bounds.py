@@ -9,7 +9,7 @@ different orders, so their results for k columns differ by at most
 where ``relative`` is `relative_error`: each of the k terms carries the rounding of its own operations and of the sum,
 and columns whose variances differ by less than `SAME_SMOOTHING` share a table (`GaussianTables.alike`).
 
-A subset of one column is special: NumPy sums the moments of a lone column in another order too. The variance then
+A subset of one column is special: NumPy sums the moments of a single column in another order too. The variance then
 differs by a relative error that grows with the number of rows (`slack_alone`), and the mean by some d. That changes
 q = (x - mean)² / (2 v) by at most 2 sqrt(q) s + s² with s = d / sqrt(2 v), the `swing`, and 2 sqrt(q) s is at most
 s + s q. `error_terms` adds this to base and rate with a factor of two to spare.
@@ -49,7 +49,7 @@ Number = TypeVar("Number", float, FloatArray)
 
 
 def slacks(n_rows: int) -> tuple[float, float]:
-    """Return the relative errors of a term, in a subset of several columns and in one of a lone column."""
+    """Return the relative errors of a term, in a subset of several columns and in one of a single column."""
     return 16 * EPS + 2 * SAME_SMOOTHING, (n_rows + 32) * EPS + 2 * SAME_SMOOTHING
 
 
@@ -66,7 +66,7 @@ def swing_of(mean_error: FloatArray, variance: FloatArray) -> FloatArray:
 def error_terms(relative: Number, swing: Number, size: Number) -> tuple[Number, Number]:
     """Return base and rate of the bound.
 
-    ``swing`` is 0 unless the subset is a lone column, and ``size`` is |log prior| + sum of |constants| + k. Only
+    ``swing`` is 0 unless the subset is a single column, and ``size`` is |log prior| + sum of |constants| + k. Only
     sums and products are used, so the arguments can be numbers, NumPy arrays or tensors; numba compiles the function,
     and the Triton kernel repeats it.
     """

@@ -58,7 +58,7 @@ class GaussianTables:
     variance : (F, n), of all training rows; the largest one among the selected columns sets the smoothing
     class_count, prior : (F, C)
     rows : test rows, fold after fold, each fold column by column
-    mean_error : (F, n, C), how far the means of a lone column can be off, because they are summed in another order
+    mean_error : (F, n, C), how far the means of a single column can be off, because they are summed in another order
     order : (F, n), columns from the largest variance to the smallest
     alike : (F, n), the column that represents all columns with the same variance
     slot : (F, n), where the tables for that widest column are; -1 if they are not made yet

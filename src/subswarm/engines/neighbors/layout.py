@@ -104,7 +104,7 @@ class SingleScratch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NeighborLayout:
-    """What the search for neighbours needs to know of the data (N rows, n columns, F folds, R repeats).
+    """The data, as the search for neighbours uses them (N rows, n columns, F folds, R repeats).
 
     Attributes
     ----------

@@ -55,7 +55,7 @@ class NormalCDFBayesEngine(FastEngine):
             codes, unsure = self._codes(masks)
             scores = np.array([self._score_folds(partial(self._classes.fixed, row)) for row in codes])
         if type(self._scaler) is StandardScaler:
-            unsure = unsure | (masks.sum(axis=1) == 1)  # NumPy sums the mean of a lone column in another order
+            unsure = unsure | (masks.sum(axis=1) == 1)  # NumPy sums the mean of a single column in another order
         scores[unsure] = np.nan
         return scores
 

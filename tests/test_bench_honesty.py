@@ -1,0 +1,78 @@
+"""The benchmark of honest scores: new rows are new, and every model gets the problems that fit it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from subswarm.bench.honesty import MADE, Case, _draw, format_tables, measure, problem_names
+from subswarm.cli import app
+from subswarm.errors import SettingError
+
+
+def test_new_rows_have_the_columns_of_the_table_and_are_drawn_again_for_any_mask():
+    task = _draw("falling-100x20", seed=3, number=0, new_rows=12_000)
+    every = [np.concatenate(parts) for parts in zip(*task.new_rows(np.ones(20, dtype=bool)), strict=True)]
+    few = [np.concatenate(parts) for parts in zip(*task.new_rows(np.arange(20) < 4), strict=True)]
+    assert every[0].shape == (12_000, 20)
+    assert np.array_equal(every[0][:, :4], few[0])
+    assert np.array_equal(every[1], few[1])
+    gaps = [X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0) for X, y in ((task.X, task.y), every)]
+    assert np.corrcoef(*gaps)[0, 1] > 0.8
+    assert not np.isin(task.X[:, 0], every[0][:, 0]).any()
+
+
+def test_the_columns_of_a_target_of_numbers_explain_it_or_not():
+    shares = []
+    for kind in ("linear", "unrelated"):
+        task = _draw(f"{kind}-2000x10", seed=0, number=0, new_rows=100)
+        shares.append(max(abs(np.corrcoef(column, task.y)[0, 1]) for column in task.X.T))
+    assert shares[0] > 0.3
+    assert shares[1] < 0.1
+
+
+def test_each_model_gets_the_problems_that_fit_it_and_the_table_counts_them():
+    cases = measure(
+        ["falling-60x12", "unrelated-60x12"],
+        models=["nb", "ridge"],
+        algorithms=["2d-upso"],
+        seeds=1,
+        evaluations=60,
+        nested=2,
+        new_rows=1000,
+    )
+    assert [(case.problem, case.model) for case in cases] == [
+        ("falling-60x12", "nb"),
+        ("falling-60x12", "ridge"),
+        ("unrelated-60x12", "ridge"),
+    ]
+    assert all(case.corrected >= case.reported - 1e-12 for case in cases)
+    assert all(np.isfinite([case.nested, case.true]).all() for case in cases)
+    text = format_tables(cases)
+    assert text.count("| falling-60x12 |") == 2
+    assert f"of {len(cases)} |" in text
+
+
+def test_the_table_has_the_means_and_the_share_inside():
+    cases = [
+        Case("a", "nb", "x", 0.1, corrected, float("nan"), 0.2, inside, 2.0, 0.02)
+        for corrected, inside in ((0.15, True), (0.35, False))
+    ]
+    assert "| a | x | 0.1000 | 0.2500 | – | 0.2000 | 1.25 | 1 of 2 | 1.0 % |" in format_tables(cases)
+    assert "| x | 0.50 | 1.25 | 1.25 to 1.25 | 1 of 2 | 1.0 % |" in format_tables(cases)
+
+
+def test_problems_by_name():
+    assert problem_names("made,noise-30x5") == [*MADE, "noise-30x5"]
+    with pytest.raises(SettingError, match="unrelated"):
+        problem_names("unrelate-30x5")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"), [(["--nested", "1"], "at least 2"), (["--problems", "linear-60x9", "--models", "nb"], "fits")]
+)
+def test_wrong_options_are_refused(options, words):
+    found = CliRunner().invoke(app, ["bench", "honesty", "--seeds", "1", *options])
+    assert found.exit_code != 0
+    assert words in found.output + str(found.exception)

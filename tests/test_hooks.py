@@ -1,0 +1,59 @@
+"""Algorithms, states, engines, metrics and objectives have explicit contracts: no part of one is looked up by name."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import subswarm
+from subswarm._search.objectives import SearchObjective
+from subswarm.algorithms.base import Algorithm, State
+from subswarm.engines.base import Engine
+from subswarm.engines.metrics import BatchMetric
+
+PACKAGE = Path(subswarm.__file__).parent
+ADAPTER = PACKAGE / "_search" / "objectives.py"  # reads attributes of the user's own functions
+CONTRACTS = (Algorithm, State, SearchObjective, Engine, BatchMetric)
+MEMBERS = {name for contract in CONTRACTS for name in dir(contract) if not name.startswith("_")} - {"name", "score"}
+"""A pandas Series has a ``name``, too, and an estimator of scikit-learn a ``score``."""
+
+
+def looked_up(code):
+    """The names that a module looks up with ``getattr`` and ``hasattr``, and the line of each."""
+    return [
+        (node.lineno, node.args[1].value)
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("getattr", "hasattr")
+        and isinstance(node.args[1], ast.Constant)
+    ]
+
+
+def untyped(code):
+    """The parameters that are an algorithm, an objective, a state or an engine by name and ``Any`` by type."""
+    return [
+        node.arg
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.arg)
+        and node.arg in ("algorithm", "objective", "state", "engine")
+        and isinstance(node.annotation, ast.Name)
+        and node.annotation.id == "Any"
+    ]
+
+
+def test_the_checks_find_what_they_look_for():
+    assert looked_up("hasattr(algorithm, 'bind')\nx.fit(getattr(y, 'name'))") == [(1, "bind"), (2, "name")]
+    assert untyped("def f(algorithm: Any, objective: Objective) -> Any: ...") == ["algorithm"]
+    assert {"bind", "step", "finalists", "losses_of", "is_usable_for"} <= MEMBERS
+
+
+def test_no_hook_is_looked_up_by_name():
+    found = []
+    for module in sorted(PACKAGE.rglob("*.py")):
+        code = module.read_text(encoding="utf-8")
+        place = module.relative_to(PACKAGE).as_posix()
+        found += [(place, name, "Any") for name in untyped(code)]
+        if module != ADAPTER:
+            found += [(place, name, line) for line, name in looked_up(code) if name in MEMBERS]
+    assert found == []
