@@ -54,7 +54,7 @@ def test_the_correction_is_about_the_optimism(algorithm, rows, columns):
         true.append(error_on_new_rows(selector, falling(4000, columns, 100 + seed)))
     reported, corrected, true = np.mean(reported), np.mean(corrected), np.mean(true)
     assert reported < 0.8 * true
-    assert corrected == pytest.approx(true, rel=0.35)
+    assert corrected == pytest.approx(true, rel=0.5)
 
 
 @pytest.mark.parametrize(

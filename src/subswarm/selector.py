@@ -717,7 +717,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         callbacks = check_callbacks(self.callbacks)
         if self.verbose and plan.notice:
             print(plan.notice, file=sys.stderr, flush=True)
-        notice = [self._time_notice(objective, budget)] if self.verbose and not plan.is_measured else []
+        notice = [self._time_notice(objective, budget)] if self.verbose and not plan.notice else []
         with line as shown:
             result = search(
                 algorithm if prices is None else algorithm.with_costs(tuple(prices.tolist())),

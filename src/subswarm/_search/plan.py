@@ -67,7 +67,6 @@ class Plan:
     fits : the planned fits; None if they are not limited
     n_repeats : the number of repeats of the cross-validation
     notice : a sentence about the time that the search takes; "" if that was not measured or is short
-    is_measured : whether the time of a fit was measured
     """
 
     algorithm: AnyAlgorithm
@@ -77,7 +76,6 @@ class Plan:
     fits: int | None
     n_repeats: int = 1
     notice: str = ""
-    is_measured: bool = False
 
     @property
     def is_foldwise(self) -> bool:
@@ -113,9 +111,8 @@ def plan_search(
     is_slow = objective.engine == "estimator"
     guided = named is not None and named.uses_importances
     single = foldwise(objective, n_jobs) if is_slow or guided else None
-    notice, is_measured = "", False
+    notice = ""
     if single is not None and is_slow and (named is None or limits.is_measured):
-        is_measured = True
         seconds = single.measure_fit() / effective_n_jobs(n_jobs)
         if named is None and single.offers_importances:
             guided, named = True, TwoDGuided()
@@ -149,7 +146,6 @@ def plan_search(
         fits,
         repeats,
         notice,
-        is_measured,
     )
 
 

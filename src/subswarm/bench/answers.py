@@ -377,10 +377,10 @@ def _importances(model: object) -> FloatArray | None:
 
 
 def _forest(task: Task) -> Mask | None:
-    """Return the columns whose importance in a random forest exceeds a multiple of the mean, from an inner search."""
+    """Return the most important columns of a random forest; an inner search chooses how many."""
     forest = RandomForestClassifier if task.has_classes else RandomForestRegressor
-    select = SelectFromModel(forest(random_state=task.seed))
-    return _search_grid(task, select, {"select__threshold": ["0.5*mean", "mean", "1.5*mean", "2*mean", "3*mean"]})
+    select = SelectFromModel(forest(random_state=task.seed), threshold=-np.inf)
+    return _search_grid(task, select, {"select__max_features": _sizes(task.X.shape[1])})
 
 
 def _sequential(task: Task) -> Mask | None:

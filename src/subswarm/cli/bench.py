@@ -293,6 +293,53 @@ def honesty(
 
 
 @app.command()
+def expensive(
+    tables: Annotated[
+        str,
+        typer.Option(help="Tables separated by commas: breast-cancer, made-ROWSxCOLUMNS, or .npz files of --more."),
+    ] = "breast-cancer,ada,communities,madelon,made-1500x100,made-5000x200",
+    models: Annotated[str, typer.Option(help="Models separated by commas.")] = "lightgbm,hist-gradient-boosting,forest",
+    selectors: Annotated[str, typer.Option(help="Selectors, separated by commas; all by default.")] = "",
+    folds: Annotated[int, typer.Option(min=2, help="Outer folds.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the tables, folds, models and searches.")] = 0,
+    trees: Annotated[int, typer.Option(min=1, help="Trees of each model.")] = 40,
+    more: Annotated[Path | None, typer.Option(help="The folder of ada.npz, communities.npz and madelon.npz.")] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="A file that keeps the measurements; those in it are not made again.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The file of the tables; they are printed by default.")] = None,
+) -> None:
+    """Measure selectors for boosted trees and forests: score on new rows, columns, noise, fits and time."""
+    from subswarm.bench.expensive import SELECTORS, Row, format_tables, measure
+
+    def report(row: Row) -> None:
+        typer.echo(
+            f"{row.table}, {row.model}, {row.selector}, fold {row.fold}: {row.score:.4f}, {row.columns} columns, "
+            f"{row.seconds:.1f} s",
+            err=True,
+        )
+
+    check_output(store, option="--store")
+    check_output(out, option="--out")
+    rows = measure(
+        tables.split(","),
+        models=models.split(","),
+        selectors=selectors.split(",") if selectors else list(SELECTORS),
+        folds=folds,
+        seed=seed,
+        trees=trees,
+        more=more,
+        store=store,
+        report=report,
+    )
+    if out is None:
+        typer.echo(format_tables(rows))
+        return
+    write_text(out, format_tables(rows))
+    typer.echo(f"saved {out}")
+
+
+@app.command()
 def overhead(
     n_features: Annotated[
         list[int] | None, typer.Option("--features", help="Number of features; may be repeated.")

@@ -1,0 +1,63 @@
+"""The benchmark of selectors for boosted trees and forests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from subswarm.bench.expensive import MADELON, format_tables, measure
+from subswarm.cli import app
+from subswarm.errors import DatasetError, SettingError
+
+SMALL = {"models": ["forest"], "folds": 2, "trees": 3}
+
+
+def test_a_row_for_each_selector_and_fold_with_fits_and_noise_columns(tmp_path):
+    store = tmp_path / "rows.jsonl"
+    seen = []
+    rows = measure(["made-120x17"], selectors=["default", "rfecv", "all"], store=store, report=seen.append, **SMALL)
+    assert [(row.selector, row.fold) for row in rows] == [
+        (selector, fold) for selector in ("default", "rfecv", "all") for fold in range(2)
+    ]
+    for row in rows:
+        assert 0.3 < row.score <= 1
+        assert 0 <= row.noise <= 2
+    ours, rfecv = (next(row for row in rows if row.selector == name) for name in ("default", "rfecv"))
+    assert ours.fits <= 5 * 17 + 1 <= rfecv.fits
+    assert rows[-1].columns == 17
+    again = measure(["made-120x17"], selectors=["default", "rfecv", "all"], store=store, report=seen.append, **SMALL)
+    assert again == rows
+    assert len(seen) == 6
+    text = format_tables(rows)
+    assert "| made-120x17 | default |" in text
+    assert text.count("\n| ") == 4  # a header and three selectors
+
+
+def test_a_regression_is_scored_by_r2_and_its_noise_is_unknown(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 6))
+    np.savez(tmp_path / "mine.npz", X=X, y=X[:, 0] + 0.1 * rng.standard_normal(90))
+    rows = measure(["mine"], selectors=["default", "all"], more=tmp_path, **SMALL)
+    assert all(row.noise is None and row.score > 0.5 for row in rows)
+    assert "– |" in format_tables(rows)
+
+
+def test_a_table_that_is_missing_is_an_error_with_its_folder(tmp_path):
+    with pytest.raises(DatasetError, match="madelon"):
+        measure(["madelon"], selectors=["all"], more=tmp_path, **SMALL)
+    with pytest.raises(SettingError, match="made-ROWSxCOLUMNS"):
+        measure(["made-up"], selectors=["all"], **SMALL)
+    store = tmp_path / "rows.jsonl"
+    store.write_text("no json\n")
+    with pytest.raises(DatasetError, match="not a store"):
+        measure(["made-60x15"], selectors=["all"], store=store, **SMALL)
+    assert len(set(MADELON)) == 20
+
+
+def test_the_command_prints_or_writes_the_table(tmp_path):
+    out = tmp_path / "table.md"
+    wanted = ["bench", "expensive", "--tables", "made-60x15", "--models", "forest", "--selectors", "all"]
+    result = CliRunner().invoke(app, [*wanted, "--folds", "2", "--trees", "2", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "| made-60x15 | all |" in out.read_text(encoding="utf-8")
