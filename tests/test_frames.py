@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
@@ -226,6 +227,8 @@ def test_catboost_gets_the_categories_of_the_subset(frame, y):
     [
         ([0, 2], [1]),
         ([-1], [1]),
+        (2, 1),
+        (0, []),
         (["a", "c", "other"], ["c", "other"]),
         ([True, False, True], [1]),
         (slice(1, 3), [0, 1]),
@@ -292,3 +295,15 @@ def test_a_column_is_permuted_in_its_own_copy_of_the_rows(library):
     rows = {"numpy": np.array, "pandas": pd.DataFrame, "polars": pl.DataFrame}[library](values)
     found = np.asarray(_permuted(rows, np.array([0, 1]), np.array([2, 0, 1])))
     np.testing.assert_array_equal(found, [[4, 1], [0, 3], [2, 5], [0, 5], [2, 1], [4, 3]])
+
+
+def test_a_transformer_of_one_column_of_texts_keeps_its_column():
+    texts = pd.DataFrame({"age": np.arange(40.0), "note": ["good day", "bad night"] * 20, "size": np.ones(40)})
+    model = make_pipeline(
+        make_column_transformer((TfidfVectorizer(), "note"), ("passthrough", ["age", "size"])),
+        DecisionTreeClassifier(random_state=0),
+    )
+    objective = make_objective(model, texts, np.arange(40) % 2, cv=2)
+    losses = objective(np.array([[False, True, True], [False, False, True]]))
+    assert losses.tolist() == [0.0, 0.5]
+    assert objective.failed == 0
