@@ -376,6 +376,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         Parameters
         ----------
         X : table of shape (N, n)
+            The estimator gets a frame of pandas or Polars as a frame of the selected columns, a sparse matrix as a
+            sparse matrix, and any other table as an array of float64.
         y : target of shape (N,)
         **params : metadata
             ``groups`` goes to the splitter; ``sample_weight`` and anything else go to the estimator's ``fit``. With
