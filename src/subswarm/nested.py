@@ -21,6 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from subswarm._checks import check_int, check_jobs, shown
 from subswarm._display import format_duration
 from subswarm._search.fronts import FrontTable
+from subswarm._search.result import rows_html
 from subswarm._types import Estimator, FloatArray, Mask, Masks, Scorer, Scorings, Splits
 from subswarm.engines.boosters import stopped_early
 from subswarm.engines.columns import column_names, for_columns, is_frame, params_for_columns, take_columns
@@ -124,6 +125,17 @@ class HeldOut:
     def baseline_score(self) -> float:
         """Mean of ``baseline_scores``."""
         return float(self.baseline_scores.mean())
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "nested score": f"{self.score:.4f}"
+            + ("" if len(self.scores) == 1 else f" ± {self.standard_error:.4f} (standard error)"),
+            "with all features": f"{self.baseline_score:.4f} on the same rows",
+            "reported by the searches": f"{self.inner_scores.mean():.4f} (optimistic)",
+            "features": ", ".join(str(size) for size in self.supports.sum(axis=1)) + " in the folds",
+            "scores of the folds": ", ".join(f"{score:.4f}" for score in self.scores),
+        }
+        return rows_html(rows)
 
     def front_scores(self, costs: ArrayLike) -> FloatArray:
         """Return what a limit on the cost scores on rows that the searches did not use, shape (K, number of limits).

@@ -54,6 +54,7 @@ from subswarm.engines.columns import for_columns, is_frame, params_for_columns, 
 from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataTypeError, SettingError, SubswarmWarning
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
+from subswarm.objective.column_facts import ColumnFacts, describe_columns
 from subswarm.objective.constraints import Space, make_space
 from subswarm.objective.filters import RANKINGS
 from subswarm.objective.findings import Finding, find_in_scores, find_in_table
@@ -375,6 +376,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         Parameters
         ----------
         X : table of shape (N, n)
+            The estimator gets a frame of pandas or Polars as a frame of the selected columns, a sparse matrix as a
+            sparse matrix, and any other table as an array of float64.
         y : target of shape (N,)
         **params : metadata
             ``groups`` goes to the splitter; ``sample_weight`` and anything else go to the estimator's ``fit``. With
@@ -465,6 +468,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self._correct(reported, left_out, plan.n_repeats if plan.is_foldwise else None)
         self.stability_, self.island_shares_ = island_stability(result, self.support_)
         self._score_by_all(reported)
+        self._column_facts = self._describe(reported, result)
         self.cv_results_ = _front_scores(result, objective)
         weights = self._fit_metadata(params, fit_params)
         names = objective.data.names
@@ -725,6 +729,15 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             return choose_subset(result, objective, self.choose)
         except KeyboardInterrupt:  # the search is complete; only the comparison of its candidates is not
             return known_subset(result, result.best)
+
+    def _describe(self, objective: Objective, result: SearchResult) -> ColumnFacts | None:
+        """Return facts on the selected columns for a report, if the search is recorded; slow models are spared."""
+        if not self.record or result.stop_reason == "interrupted":
+            return None
+        expected = self.n_features_ * result.evaluation_seconds / max(1, result.computed)
+        return describe_columns(
+            objective, self.support_, with_losses=expected < max(5.0, self._facts.search_seconds / 10)
+        )
 
     def _search(
         self,
