@@ -14,7 +14,7 @@ _PANELS = {
     "Model and score": "model task scoring cv repeats race",
     "Search": "algorithm setting evaluations max_fits max_rows seconds patience seed preselect checkpoint jobs engine",
     "Which columns": "choose min_features max_features keep max_cost costs",
-    "Checks": "held_out seeds against",
+    "Checks": "held_out permutations seeds against",
     "Output": "report out write save quiet",
 }
 
