@@ -428,7 +428,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             seed,
             objective.n_rows,
             _name_of_target(y),
-            digest([objective.data.table, objective.data.y]),
+            digest([objective.data.X if objective.data.is_plain else objective.data.table, objective.data.y]),
             max(0.0, result.algorithm_seconds + result.evaluation_seconds - compiled),
         )
         self.front_: FrontTable = make_front(
