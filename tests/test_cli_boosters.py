@@ -20,6 +20,8 @@ from subswarm.datasets import load_table
 from subswarm.datasets._write import selected_pipeline
 from subswarm.errors import MissingExtraError, TableError
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 LIBRARIES = {"lightgbm": "lightgbm", "xgboost": "xgboost", "catboost": "catboost"}
 
 

@@ -33,8 +33,10 @@ from subswarm.objective.scoring import first_scoring, resolve_scoring, scoring_f
 from subswarm.objective.validation import check_groups, check_target, read_table
 
 __all__ = [
+    "QUIET",
     "HeldOut",
     "NestedFront",
+    "Selector",
     "check_no_routing",
     "describe_cost",
     "held_out",
@@ -43,8 +45,16 @@ __all__ = [
     "score_left_out",
 ]
 
-_QUIET = {"held_out": None, "n_jobs": 1, "verbose": 0, "checkpoint": None, "record": False, "callbacks": ()}
-"""Settings of the searches inside the outer folds."""
+QUIET = {
+    "held_out": None,
+    "permutation_test": None,
+    "n_jobs": 1,
+    "verbose": 0,
+    "checkpoint": None,
+    "record": False,
+    "callbacks": (),
+}
+"""Settings of the searches that are repeated on other rows or targets."""
 
 
 class Selector(Estimator, Protocol):
@@ -270,7 +280,7 @@ def run_outer_folds(
     """Search and score on each of the planned outer folds, ``n_jobs`` at a time."""
     params = dict(params or {})
     started = time.perf_counter()
-    settings = selector.get_params(deep=False) | _QUIET | {"estimator": clone_estimator(selector.estimator)}
+    settings = selector.get_params(deep=False) | QUIET | {"estimator": clone_estimator(selector.estimator)}
     quiet = type(selector)(**settings)
     scoring = first_scoring(scoring_for_target(selector.estimator, selector.scoring, np.asarray(y)))
     for_search = params if groups is None else {**params, "groups": groups}
@@ -314,7 +324,7 @@ def describe_cost(folds: int, n_jobs: int | None, seconds: float) -> str:
 
 def _check_selector(selector: object) -> None:
     """Raise SettingError for anything that does not have the settings of a `SwarmSelector`."""
-    expected = {"estimator", "cv", "scoring", "early_stopping", *_QUIET}
+    expected = {"estimator", "cv", "scoring", "early_stopping", *QUIET}
     if not isinstance(selector, type) and hasattr(selector, "get_params"):
         try:
             if expected <= set(selector.get_params(deep=False)):

@@ -102,8 +102,10 @@ class Booster(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.estimator.get_params().get("cat_features") is not None:
             return X, []
         names = [name for name, dtype in X.dtypes.items() if str(dtype) == "category"]
-        text = {name: X[name].astype(object).where(X[name].notna(), "missing").astype(str) for name in names}
-        return X.assign(**text), names
+        X = X.copy()
+        for name in names:
+            X[name] = X[name].astype(object).where(X[name].notna(), "missing").astype(str)
+        return X, names
 
     def _draw_validation_rows(self, y: AnyArray) -> IntArray:
         """Return the rows that decide when to stop: a share of each class, but never all rows of a class."""

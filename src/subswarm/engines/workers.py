@@ -74,7 +74,7 @@ class Workers:
     def _shared_file(self) -> str:
         """Return the file that has the table, written once; it is deleted with this object."""
         if self._file is None:
-            folder = tempfile.mkdtemp(prefix="subswarm-")
+            folder = tempfile.mkdtemp(prefix="subswarm-", dir=os.environ.get("JOBLIB_TEMP_FOLDER"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             path = os.path.join(folder, "table")
             joblib.dump(_SharedTable.of(self._data), path)

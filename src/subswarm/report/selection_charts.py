@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from subswarm._permutation import PermutationTest
 from subswarm._search.result import History, SearchResult
 from subswarm._types import FloatArray
 from subswarm.report.page import Chart, Heat, Layer
 from subswarm.report.record import Selection
 
-__all__ = ["score_chart", "size_chart", "trade_off_chart"]
+__all__ = ["permutation_chart", "score_chart", "size_chart", "trade_off_chart"]
 
 _MOST_CELLS = 120
 
@@ -53,6 +54,22 @@ def trade_off_chart(selection: Selection) -> Chart:
         "features",
         selection.scoring.name,
         tuple(layers),
+    )
+
+
+def permutation_chart(test: PermutationTest, scoring: str) -> Chart:
+    """Chart the scores of searches on shuffled targets, and that of the search on the given one."""
+    ends = [0, len(test.scores) + 1]
+    return Chart(
+        "Scores on shuffled targets",
+        "Each dot is the score that the same search reports on a shuffled target, in ascending order. The line is its "
+        "score on the given target.",
+        "shuffled targets",
+        scoring,
+        (
+            Layer("given target", ends, [test.score, test.score], colour=1),
+            Layer("shuffled targets", list(range(1, ends[1])), sorted(test.scores.tolist()), "dots", 7),
+        ),
     )
 
 

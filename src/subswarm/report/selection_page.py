@@ -11,6 +11,7 @@ import numpy as np
 from subswarm._display import package_versions
 from subswarm._files import write_whole
 from subswarm._search.result import one_standard_error
+from subswarm._search.stability import stability
 from subswarm._types import FloatArray
 from subswarm.errors import SettingError
 from subswarm.nested import HeldOut
@@ -32,9 +33,8 @@ from subswarm.report.page import (
     text,
 )
 from subswarm.report.record import Selection
-from subswarm.report.selection_charts import score_chart, size_chart, trade_off_chart
+from subswarm.report.selection_charts import permutation_chart, score_chart, size_chart, trade_off_chart
 from subswarm.report.summary import OPTIMISTIC
-from subswarm.study.analysis.stability import stability
 
 __all__ = ["selection_page", "write_page"]
 
@@ -172,6 +172,8 @@ def _features(selection: Selection) -> Table:
     shares: list[tuple[str, FloatArray, int]] = []
     if len(repeated):
         shares.append((f"selected by {len(repeated)} repeated searches", repeated.mean(axis=0), len(repeated)))
+    if selector.island_shares_ is not None:
+        shares.append(("selected by islands", selector.island_shares_, 0))
     if result.recording is not None:
         shares.append(("in subsets visited", result.recording.chosen / len(result.recording.fitness), 0))
     shares.append(("in the best subset of each size", result.front.masks.mean(axis=0), 0))
@@ -209,6 +211,16 @@ def _reliability(selection: Selection) -> tuple[Part, ...]:
         ]
     else:
         parts = [Words(verdict(nested)), _nested_numbers(nested), _nested_folds(nested)]
+    if selector.permutation_test_ is not None:
+        parts.append(Words(f"Permutation test: {selector.permutation_test_.sentence()}."))
+        parts.append(permutation_chart(selector.permutation_test_, selection.scoring.name))
+    if selection.agreement:
+        parts.append(
+            Words(
+                f"The islands of the search, each with other rows: {selection.agreement}. 1 means that all select the "
+                "same features, 0 that they agree no more than by chance."
+            )
+        )
     parts.append(_agreement(selection))
     if selection.other_seeds:
         parts.append(_seeds(selection))
