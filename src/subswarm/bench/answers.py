@@ -33,6 +33,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from subswarm._checks import check_choice, suggest
+from subswarm._compilation import wait_for_compiler
 from subswarm._models import MODELS, make_model
 from subswarm._seeding import seed_of_repeat, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask
@@ -214,6 +215,7 @@ def measure(
                 for task in drawn
             ]
             _select(replace(tasks[0], evaluations=min(evaluations, WARM_UP)), "default")  # compiles before the timing
+            wait_for_compiler()
             for selector in selectors:
                 row = _measure(problem, name, selector, tasks)
                 report(row)

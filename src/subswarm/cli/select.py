@@ -193,6 +193,12 @@ def select(
             min=2, help="Nested cross-validation: repeat the search in this many outer folds. Costs as many searches."
         ),
     ] = None,
+    permutations: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Permutation test: repeat the search on so many shuffled targets. Costs as many searches."
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=0, help="Repeat the selection with this many other seeds.")] = 0,
     against: Annotated[
         list[str] | None, typer.Option(help="Another algorithm to run on the same folds. Can be repeated.")
@@ -278,6 +284,7 @@ def select(
         max_cost=max_cost,
         feature_costs=None if costs is None else _read_costs(costs, list(data.feature_names)),
         held_out=held_out,
+        permutation_test=permutations,
         early_stopping=early_stopping,
         engine=engine,
         n_jobs=jobs,
