@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -15,12 +19,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
 from subswarm import Budget, SwarmSelector, make_objective, search
 from subswarm._search.plan import PlanLimits, plan_search
 from subswarm.algorithms import Race, TwoDElite, TwoDGuided
 from subswarm.algorithms.fold_race import FoldRace
-from subswarm.engines.importances import importances_of, score_fold
+from subswarm.engines.importances import _prediction_changes, importances_of, score_fold
 from subswarm.errors import SettingError
 from subswarm.objective.foldwise import foldwise
 
@@ -128,10 +133,46 @@ def test_a_model_without_importances_gets_them_from_the_changes_of_its_predictio
     for model in (HistGradientBoostingClassifier(max_iter=5), KNeighborsClassifier()):
         objective = foldwise_objective(model, table)
         every = np.ones((1, 24), dtype=bool)
-        objective(every)
+        with threadpool_limits(1):
+            objective(every)
         importances = objective.importances(every)[0]
         assert sorted(np.argsort(-importances)[:4]) == [0, 1, 2, 3]
         assert objective.offers_importances == isinstance(model, HistGradientBoostingClassifier)
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars", "sparse"])
+def test_the_changes_of_predictions_are_the_same_for_tables_of_any_kind(kind):
+    X, y = planted(90, 6, 2)
+    X = np.round(X, 1)
+    model = KNeighborsClassifier(algorithm="brute").fit(X, np.array(["no", "yes"])[y])
+    table = {
+        "array": lambda: X,
+        "pandas": lambda: pd.DataFrame(X, columns=list("abcdef")).set_index(np.arange(90) + 7),
+        "polars": lambda: pytest.importorskip("polars").DataFrame(X, schema=list("abcdef")),
+        "sparse": lambda: sparse.csr_matrix(X),
+    }[kind]()
+    expected = np.zeros(6)
+    usual = model.predict_proba(X)
+    for column in range(6):
+        changed = X.copy()
+        changed[:, column] = np.roll(X[:, column], -45)
+        expected[column] = np.abs(model.predict_proba(changed) - usual).mean()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the model was fitted without names
+        assert _prediction_changes(model, table, 6) == pytest.approx(expected)
+
+
+def test_categories_of_a_frame_reach_histogram_gradient_boosting_and_its_importances():
+    rng = np.random.default_rng(1)
+    y = rng.integers(2, size=160)
+    told = np.where(rng.random(160) < 0.1, 1 - y, y)
+    X = pd.DataFrame({f"noise {number}": rng.standard_normal(160) for number in range(5)})
+    X["town"] = pd.Categorical(np.array(["Rome", "Oslo"])[told])
+    model = HistGradientBoostingClassifier(max_iter=3, categorical_features="from_dtype")
+    with threadpool_limits(1):
+        fitted = SwarmSelector(model, cv=2, max_fits=24, random_state=0).fit(X, y)
+    assert fitted.result_.algorithm == "2d-guided"
+    assert fitted.get_feature_names_out().tolist() == ["town"]
 
 
 class Stubborn(ClassifierMixin, BaseEstimator):
