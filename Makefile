@@ -71,6 +71,7 @@ pictures: $(VENV)/.ready  ## every picture in the documentation
 	$(BIN)/python docs/pictures/method.py
 	$(BIN)/python docs/pictures/searches.py
 	$(BIN)/python docs/pictures/ranks.py
+	$(BIN)/python docs/pictures/gallery.py
 	$(BIN)/python docs/pictures/report.py
 	$(BIN)/subswarm bench growth --out docs/img/growth.png
 

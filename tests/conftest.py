@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Iterator
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from subswarm.datasets import Dataset, is_present, load_dataset
 
@@ -31,3 +32,10 @@ def ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Models compute with one thread: small fits of several threads are slow on a busy machine."""
+    with threadpool_limits(1):
+        yield

@@ -370,6 +370,10 @@ def scaled_by(factor):
     return lambda X: X * factor
 
 
+def keep_first(X, unused):
+    return X
+
+
 def objective(**changes):
     settings = {"estimator": GaussianNB(), "X": WINE[0], "y": WINE[1], "cv": 3} | changes
     return make_objective(**settings)
@@ -407,6 +411,25 @@ def test_the_parts_that_differ_are_named(tmp_path, parts, one, other):
         CheckpointError, match=rf"search.ckpt belongs to another search; what differs: {parts}\. Delete"
     ):
         search(algorithm, objective(**other), budget, rng=0, checkpoint=path)
+
+
+def test_an_estimator_that_is_built_again_resumes_and_every_value_of_a_long_parameter_counts(tmp_path):
+    """The repr of the first has an address, and that of the second leaves out most values."""
+
+    def run_on(transformer):
+        model = make_pipeline(transformer, GaussianNB())
+        algorithm = get_algorithm("random", batch=2)
+        search(algorithm, objective(estimator=model), Budget(evaluations=4), rng=0, checkpoint=path)
+
+    path = tmp_path / "function.ckpt"
+    run_on(FunctionTransformer(scaled_by(2)))
+    run_on(FunctionTransformer(scaled_by(2)))
+    path = tmp_path / "long.ckpt"
+    run_on(FunctionTransformer(keep_first, kw_args={"unused": np.zeros(2000)}))
+    changed = np.zeros(2000)
+    changed[1000] = 1
+    with pytest.raises(CheckpointError, match="differs: estimator"):
+        run_on(FunctionTransformer(keep_first, kw_args={"unused": changed}))
 
 
 def test_feature_groups_and_settings_that_differ_are_named(tmp_path):

@@ -205,6 +205,22 @@ def test_version_and_help():
     assert "--target" in run("select", "--help").stdout
 
 
+def test_the_options_of_select_are_in_panels():
+    from typer.main import get_command
+
+    from subswarm.cli import app
+    from subswarm.cli.panels import _PANELS
+
+    params = {param.name: param for param in get_command(app).commands["select"].params}
+    panels = [name for names in _PANELS.values() for name in names.split()]
+    assert len(panels) == len(set(panels))
+    assert set(panels) <= set(params)
+    assert params["held_out"].rich_help_panel == "Checks"
+    shown = run("select", "--help").stdout
+    places = [shown.index(f"─ {panel} ─") for panel in _PANELS]
+    assert places == sorted(places)
+
+
 def test_an_interrupted_search_can_be_resumed(wine_csv, tmp_path):
     checkpoint = tmp_path / "wine.ckpt"
     whole, broken = tmp_path / "whole.json", tmp_path / "broken.json"

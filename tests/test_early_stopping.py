@@ -18,6 +18,8 @@ from subswarm.objective.objective import make_objective
 
 lightgbm = pytest.importorskip("lightgbm")
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SEEN: list[tuple[set[int], set[int], int]] = []
 """Of each fit of `Recorder`: the rows it trains on, the rows it stops by, and the number of columns of these."""
 

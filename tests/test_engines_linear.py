@@ -229,6 +229,20 @@ def test_classes_are_equal_on_hard_tables(model, n_classes, seed, rows, columns,
     assert np.array_equal(losses, expected, equal_nan=True)
 
 
+@pytest.mark.parametrize("solver", ["lsqr", "eigen"])
+@pytest.mark.parametrize("offset", [1e7, 1e9])
+def test_a_large_offset_leaves_scikit_learns_own_rounding_to_it(solver, offset):
+    """These solvers do not centre the rows: their scores grow with the square of the offset, and so does rounding."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)) + np.array([offset, 0.0, 0.0]), rng.integers(0, 3, size=60)
+    model = LinearDiscriminantAnalysis(solver=solver, shrinkage=0.1)
+    data = folded(model, X, y, cv=4)
+    engine = fast(model, data)
+    masks = np.array([[True, False, False], [True, True, False], [False, True, True]])
+    assert np.array_equal(engine.fold_losses(masks), true_losses(model, data, masks))
+    assert engine.facts["rechecked"] == 8
+
+
 def test_rows_between_two_classes_are_decided_by_scikit_learn():
     X = np.array([[-1.2, 0.0], [-0.8, 2.0], [0.8, 0.0], [1.2, 2.0]] * 6 + [[0.0, 1.0]] * 6)
     y = np.array([0, 0, 1, 1] * 6 + [0, 1] * 3)

@@ -7,11 +7,13 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
@@ -99,6 +101,72 @@ def test_little_memory_means_small_batches_and_the_same_losses(model):
     data = folded(model, X, y, cv=4)
     masks = masks_of_all_sizes(13)
     assert np.array_equal(on_torch(model, data, max_bytes=1).fold_losses(masks), fast(model, data).fold_losses(masks))
+
+
+LINEAR = [
+    RidgeClassifier(),
+    RidgeClassifier(alpha=0.1, fit_intercept=False, class_weight="balanced"),
+    LinearDiscriminantAnalysis(),
+    LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.2),
+    QuadraticDiscriminantAnalysis(reg_param=0.1),
+    make_pipeline(StandardScaler(), QuadraticDiscriminantAnalysis()),
+    NearestCentroid(),
+    NearestCentroid(priors="empirical"),
+]
+
+
+def hard_table(n_classes):
+    """Columns with duplicates, a constant, a sum of two and other scales."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 16))
+    X[:, 1], X[:, 2], X[:, 3], X[:, 5] = X[:, 0], 0.1, X[:, 0] + X[:, 4], 1e9 * X[:, 5]
+    y = np.arange(90) % n_classes
+    return X + 0.5 * y[:, None] * (np.arange(16) % 3 == 0), y
+
+
+@pytest.mark.parametrize("model", LINEAR, ids=lambda model: "".join(str(model).split()))
+@pytest.mark.parametrize("table", [lambda: load_wine(return_X_y=True), lambda: hard_table(2), lambda: hard_table(9)])
+def test_linear_models_give_the_cpu_engines_losses(model, table):
+    X, y = table()
+    for scoring in ("accuracy", "roc_auc" if y.max() == 1 else "f1_macro", "neg_log_loss"):
+        if scoring == "neg_log_loss" and not hasattr(model, "predict_proba"):
+            continue
+        data = folded(model, X, y, cv=3, scoring=scoring)
+        masks = masks_of_all_sizes(X.shape[1])
+        ours, cpu = on_torch(model, data), fast(model, data)
+        assert ours.name.endswith("-torch")
+        losses, expected = ours.fold_losses(masks), cpu.fold_losses(masks)
+        if scoring == "neg_log_loss":
+            assert np.allclose(losses, expected, rtol=1e-9, atol=1e-11, equal_nan=True)
+        else:
+            assert np.array_equal(losses, expected, equal_nan=True)
+        assert ours.facts["rechecked"] <= cpu.facts["rechecked"] + 3
+
+
+@pytest.mark.parametrize("model", [LinearRegression(), Ridge(), Ridge(fit_intercept=False)])
+def test_regression_agrees_with_the_cpu_engine(model):
+    X, y = load_diabetes(return_X_y=True)
+    X = np.hstack([X, X[:, :2], np.ones((len(X), 1))])
+    data = folded(model, X, y, cv=4)
+    masks = masks_of_all_sizes(X.shape[1])
+    assert np.allclose(on_torch(model, data).fold_losses(masks), fast(model, data).fold_losses(masks), rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", [LinearRegression(), RidgeClassifier(), LINEAR[4], NearestCentroid()])
+def test_linear_models_in_little_memory(model, monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    data = folded(model, X, y * 1.0 if isinstance(model, LinearRegression) else y, cv=3)
+    masks = masks_of_all_sizes(13)
+    expected = fast(model, data).fold_losses(masks)
+    for settings in ({"max_bytes": 1}, {"max_bytes": 60_000}):
+        assert np.allclose(on_torch(model, data, **settings).fold_losses(masks), expected, rtol=1e-9)
+
+    def refuse(*_, **__):
+        raise torch.OutOfMemoryError("refused")
+
+    ours = on_torch(model, data)
+    monkeypatch.setattr(torch, "as_tensor", refuse)
+    assert np.allclose(ours.fold_losses(masks), expected, rtol=1e-9)
 
 
 def test_a_batch_that_memory_refuses_is_halved_until_it_fits():

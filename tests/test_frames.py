@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
@@ -21,8 +22,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from subswarm import SwarmSelector
 from subswarm.engines.columns import for_columns, params_for_columns, take_columns
+from subswarm.engines.importances import _permuted
 from subswarm.errors import DataError, SettingError
+from subswarm.objective.foldwise import foldwise
 from subswarm.objective.objective import make_objective
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 SEEN: list[object] = []
 """The tables that `Witness` was fitted on."""
@@ -222,6 +227,8 @@ def test_catboost_gets_the_categories_of_the_subset(frame, y):
     [
         ([0, 2], [1]),
         ([-1], [1]),
+        (2, 1),
+        (0, []),
         (["a", "c", "other"], ["c", "other"]),
         ([True, False, True], [1]),
         (slice(1, 3), [0, 1]),
@@ -265,3 +272,38 @@ def test_rankings_use_codes_for_categories_and_means_for_missing_values(frame, y
         sparse_objective.ranking("anova-f"),
         make_objective(LogisticRegression(), X.toarray(), np.arange(60) % 2, cv=2).ranking("anova-f"),
     )
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_importances_of_models_without_their_own_come_from_the_frame(frame, y, library):
+    X = frame.fillna({"age": 0.0}).astype({"grade": str}).astype({"grade": "category"})
+    X = X if library == "pandas" else pl.from_pandas(X)
+    model = HistGradientBoostingClassifier(
+        max_iter=10, min_samples_leaf=2, categorical_features="from_dtype", random_state=0
+    )
+    objective = foldwise(make_objective(model, X, y, cv=2))
+    every = np.ones((1, 5), dtype=bool)
+    objective(every)
+    found = objective.importances(every)[0]
+    assert found.sum() == pytest.approx(1.0)
+    assert found.argmax() == 1  # a column of categories that the target depends on
+
+
+@pytest.mark.parametrize("library", ["numpy", "pandas", "polars"])
+def test_a_column_is_permuted_in_its_own_copy_of_the_rows(library):
+    values = np.arange(6.0).reshape(3, 2)
+    rows = {"numpy": np.array, "pandas": pd.DataFrame, "polars": pl.DataFrame}[library](values)
+    found = np.asarray(_permuted(rows, np.array([0, 1]), np.array([2, 0, 1])))
+    np.testing.assert_array_equal(found, [[4, 1], [0, 3], [2, 5], [0, 5], [2, 1], [4, 3]])
+
+
+def test_a_transformer_of_one_column_of_texts_keeps_its_column():
+    texts = pd.DataFrame({"age": np.arange(40.0), "note": ["good day", "bad night"] * 20, "size": np.ones(40)})
+    model = make_pipeline(
+        make_column_transformer((TfidfVectorizer(), "note"), ("passthrough", ["age", "size"])),
+        DecisionTreeClassifier(random_state=0),
+    )
+    objective = make_objective(model, texts, np.arange(40) % 2, cv=2)
+    losses = objective(np.array([[False, True, True], [False, False, True]]))
+    assert losses.tolist() == [0.0, 0.5]
+    assert objective.failed == 0

@@ -8,9 +8,7 @@ import pytest
 from subswarm.algorithms.bests import first_bests, improved, updated
 from subswarm.algorithms.two_d import learning
 from subswarm.algorithms.two_d import numpy as learning_numpy
-from subswarm.algorithms.two_d.exemplars import ring_leaders
-from subswarm.algorithms.two_d.learning import CARDINALITY, FEATURE
-from subswarm.algorithms.two_d.schedules import inertia_at, unification_at
+from subswarm.algorithms.two_d.learning import CARDINALITY, FEATURE, inertia_at, ring_leaders, unification_at
 
 RHO = np.array([[0.14, 2.56, 1.35, 0.38, 0.71]])
 SIGMA = np.array([[1.31, 2.40, 0.57, 1.46, 1.30]])

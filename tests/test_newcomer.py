@@ -7,6 +7,7 @@ import json
 import shlex
 import sys
 import warnings
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -406,3 +407,16 @@ def test_roc_auc_of_more_classes_is_one_against_the_rest_with_a_note(call):
     assert status == 0, said
     assert said.count("of 3 classes is computed for each class against the rest ('roc_auc_ovr')") == 1
     assert "nested, selected" in out
+
+
+@pytest.mark.slow
+def test_the_demo_selects_few_columns_and_does_no_worse_than_all_on_new_rows(call, tmp_path):
+    makefile = (Path(__file__).parent.parent / "Makefile").read_text(encoding="utf-8")
+    command = next(line for line in makefile.splitlines() if line.startswith("\t$(BIN)/subswarm select"))
+    status, out, _ = call([*shlex.split(command)[1:], "--quiet", "--out", "demo.json"])
+    found = json.loads((tmp_path / "demo.json").read_text())
+    assert status == 0
+    assert found["n_features"] <= found["n_features_in"] / 3
+    assert found["held_out"]["score"] >= found["held_out"]["baseline_score"]
+    assert f"{found['held_out']['score']:.4f}" in out
+    assert found["warnings"] == []

@@ -291,9 +291,45 @@ def test_charts_respond_to_the_keyboard_and_the_mouse(made):
         assert len(charts[0].find_elements(By.CSS_SELECTOR, ":scope > svg > path")) == dots - 1
 
 
-@pytest.mark.parametrize(("width", "dark"), [(390, False), (1200, True)])
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (400, True), (1200, True)])
 def test_the_page_fits_its_width_in_both_themes(made, width, dark):
     with opened(made[0].as_uri(), width=width, dark=dark) as driver:
         assert driver.execute_script("return document.documentElement.scrollWidth") <= width
         paper = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
         assert paper == ("rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)")
+
+
+def test_the_selected_features_are_a_table_with_what_each_is_worth():
+    from subswarm.objective.column_facts import describe_columns
+    from subswarm.objective.objective import make_objective
+
+    X, y = load_wine(return_X_y=True)
+    objective = make_objective(GaussianNB(), X, y, cv=3, random_state=0)
+    selected = np.isin(np.arange(X.shape[1]), [0, 6, 9])
+    facts = describe_columns(objective, selected)
+    assert facts.columns.tolist() == [0, 6, 9]
+    assert facts.losses[1] == objective(np.isin(np.arange(X.shape[1]), [0, 9])[None])[0]
+    assert facts.shares.sum(axis=2) == pytest.approx(1.0)
+    assert facts.medians[0].tolist() == [np.median(np.asarray(X)[np.asarray(y) == k, 0]) for k in range(3)]
+    alone = describe_columns(objective, np.arange(X.shape[1]) == 6)
+    assert np.isnan(alone.losses).all()
+
+
+def test_thirds_of_a_numeric_target_take_the_place_of_classes():
+    from sklearn.linear_model import Ridge
+
+    from subswarm.objective.column_facts import describe_columns
+    from subswarm.objective.objective import make_objective
+
+    X = np.arange(60.0).reshape(30, 2)
+    facts = describe_columns(make_objective(Ridge(), X, X[:, 0], cv=3, random_state=0), np.array([True, True]))
+    assert facts.classes == ("low", "middle", "high")
+    assert (np.diff(facts.medians[0]) > 0).all()
+
+
+def test_nested_scores_have_a_display_in_notebooks():
+    nested = HeldOut(np.array([0.9, 0.8]), np.array([0.7, 0.7]), np.array([0.95, 0.9]), np.eye(2, dtype=bool), 1.0)
+    shown = nested._repr_html_()
+    assert shown.startswith("<table")
+    for words in ("0.8500 ± 0.0500", "0.7000 on the same rows", "0.9250 (optimistic)"):
+        assert words in shown

@@ -72,7 +72,7 @@ def test_the_page_names_the_leader_and_the_command(store):
         "What was found",
         "How reliable is it?",
         "How it compares",
-        "How the searches went",
+        "How long the searches took",
         "How to reproduce it",
     ):
         assert f">{question}</h2>" in page
@@ -84,6 +84,14 @@ def test_the_page_names_the_leader_and_the_command(store):
     assert "<b>own" not in page
     assert "&lt;b&gt;own" in page
     assert "connect-src" not in page
+
+
+def test_a_study_of_ones_own_shows_charts_first_and_nothing_about_the_paper(store):
+    page = study_page(store)
+    body = page[page.index("<main>") : page.index("</main>")]
+    assert body.index("<figure>") < body.index("<table")
+    for word in ("paper", "claim", "protocol", "Hafiz", "Ξ"):
+        assert word not in body, word
 
 
 def test_a_study_without_a_finished_run_has_a_page(folder, tmp_path):

@@ -216,7 +216,7 @@ def test_the_best_subset_of_each_size_is_available():
 
 
 def test_one_standard_error_selects_the_fewest_features_close_to_the_best():
-    best = selector(max_evaluations=600).fit(*WINE)
+    best = selector(max_evaluations=600, choose="best").fit(*WINE)
     lean = selector(max_evaluations=600, choose="one-se").fit(*WINE)
     losses = best.result_.fold_losses
     limit = best.result_.best.fitness + losses.std(ddof=1) / np.sqrt(len(losses))
@@ -452,7 +452,7 @@ def test_a_profit_is_maximised_by_every_kind_of_swarm():
     X, y = load_wine(return_X_y=True)
     for algorithm in ("2d-upso", "2d-clpso", "2d-elite", "ga"):
         selector = SwarmSelector(
-            GaussianNB(), algorithm, scoring=profit, max_evaluations=150, random_state=0, verbose=0, repeats=1
+            GaussianNB(), algorithm, scoring=profit, max_evaluations=150, random_state=0, choose="best", repeats=1
         ).fit(X, y)
         assert selector.best_score_ > selector.baseline_score_ > 1000.0
         assert np.isclose(selector.result_.best.fitness, 1.0 - selector.best_score_)

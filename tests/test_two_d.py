@@ -9,7 +9,7 @@ import pytest
 
 from subswarm._search.ask_tell import Search
 from subswarm.algorithms import Pull, TwoD, TwoDCLPSO, TwoDGPSO, TwoDLPSO, TwoDUPSO
-from subswarm.algorithms.two_d.exemplars import comprehensive_teachers, learning_probability, ring_best
+from subswarm.algorithms.two_d.learning import comprehensive_teachers, learning_probability, ring_best
 from subswarm.errors import SettingError
 
 FOUR = [TwoDGPSO, TwoDLPSO, TwoDCLPSO, TwoDUPSO]

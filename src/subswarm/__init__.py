@@ -8,18 +8,19 @@ from subswarm._version import __version__
 
 if TYPE_CHECKING:
     from subswarm import algorithms, datasets, errors, plot, testing
+    from subswarm._permutation import PermutationTest
     from subswarm._search.ask_tell import Search
     from subswarm._search.budget import Budget
     from subswarm._search.fronts import FrontTable
     from subswarm._search.loop import search, search_together
     from subswarm._search.result import History, Recording, SearchResult, Snapshot, one_standard_error
+    from subswarm._search.stability import Stability, stability
     from subswarm._types import Front, Subset
     from subswarm.engines.normal_cdf.model import NormalCDFBayes
     from subswarm.nested import HeldOut, NestedFront, held_out
     from subswarm.objective.findings import Finding
     from subswarm.objective.objective import Objective, make_objective
     from subswarm.selector import SwarmSelector
-    from subswarm.study.analysis.stability import Stability, stability
 
 __all__ = [
     "Budget",
@@ -31,6 +32,7 @@ __all__ = [
     "NestedFront",
     "NormalCDFBayes",
     "Objective",
+    "PermutationTest",
     "Recording",
     "Search",
     "SearchResult",
@@ -62,11 +64,12 @@ _HOME = {
     "NestedFront": "nested",
     "NormalCDFBayes": "engines.normal_cdf.model",
     "Objective": "objective.objective",
+    "PermutationTest": "_permutation",
     "Recording": "_search.result",
     "Search": "_search.ask_tell",
     "SearchResult": "_search.result",
     "Snapshot": "_search.result",
-    "Stability": "study.analysis.stability",
+    "Stability": "_search.stability",
     "Subset": "_types",
     "SwarmSelector": "selector",
     "held_out": "nested",
@@ -74,7 +77,7 @@ _HOME = {
     "one_standard_error": "_search.result",
     "search": "_search.loop",
     "search_together": "_search.loop",
-    "stability": "study.analysis.stability",
+    "stability": "_search.stability",
 }
 """The module of each public object."""
 _MODULES = ("algorithms", "datasets", "errors", "plot", "testing")

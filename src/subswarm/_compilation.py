@@ -24,6 +24,7 @@ __all__ = [
     "is_compiling_aside",
     "may_compile_aside",
     "use_numpy",
+    "wait_for_compiler",
     "watch_compiler",
 ]
 
@@ -122,6 +123,12 @@ def is_compiling_aside() -> bool:
     if _PROCESS is not None:
         Path(marker).unlink(missing_ok=True)  # the process was killed
     return False
+
+
+def wait_for_compiler() -> None:
+    """Wait until the other process has compiled, for measurements."""
+    if _PROCESS is not None:
+        _PROCESS.wait()
 
 
 def is_cached(kernel: object) -> bool:

@@ -6,10 +6,18 @@ Models that use distances or penalties get standardised columns.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import cast
 
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestCentroid
@@ -20,10 +28,33 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from subswarm._checks import check_choice, import_named, shown, suggest
 from subswarm._types import Estimator
+from subswarm.engines.boosters import Booster
 from subswarm.engines.normal_cdf.model import NormalCDFBayes
-from subswarm.errors import SettingError
+from subswarm.errors import MissingExtraError, SettingError
 
-__all__ = ["MODELS", "make_model"]
+__all__ = ["MODELS", "TAKING_CATEGORIES", "TAKING_MISSING_VALUES", "make_model"]
+
+TAKING_CATEGORIES = ("lightgbm", "xgboost", "catboost", "hist-gradient-boosting")
+"""Models that get columns of text as categories."""
+
+TAKING_MISSING_VALUES = (*TAKING_CATEGORIES, "forest", "extra-trees")
+"""Models that get missing values as they are."""
+
+
+def _booster(library: str, kind: str, **settings: object) -> Callable[[], Estimator]:
+    """Return a function that makes a booster of one thread that prints nothing."""
+
+    def make() -> Estimator:
+        try:
+            model: Estimator = getattr(import_module(library), kind)(**settings)
+        except ImportError as error:
+            raise MissingExtraError(
+                f"model {library!r} needs the package {library}; install it with `pip install {library}`."
+            ) from error
+        return Booster(model)
+
+    return make
+
 
 MODELS: dict[str, tuple[str, dict[str, Callable[[], Estimator]]]] = {
     "knn": (
@@ -83,6 +114,42 @@ MODELS: dict[str, tuple[str, dict[str, Callable[[], Estimator]]]] = {
     ),
     "tree": ("decision tree", {"classification": DecisionTreeClassifier, "regression": DecisionTreeRegressor}),
     "forest": ("random forest", {"classification": RandomForestClassifier, "regression": RandomForestRegressor}),
+    "extra-trees": (
+        "forest of extremely randomised trees",
+        {"classification": ExtraTreesClassifier, "regression": ExtraTreesRegressor},
+    ),
+    "hist-gradient-boosting": (
+        "gradient boosting of scikit-learn, with columns of text as categories",
+        {
+            "classification": lambda: HistGradientBoostingClassifier(categorical_features="from_dtype"),
+            "regression": lambda: HistGradientBoostingRegressor(categorical_features="from_dtype"),
+        },
+    ),
+    "lightgbm": (
+        "gradient boosting of LightGBM, with columns of text as categories",
+        {
+            "classification": _booster("lightgbm", "LGBMClassifier", n_jobs=1, verbose=-1),
+            "regression": _booster("lightgbm", "LGBMRegressor", n_jobs=1, verbose=-1),
+        },
+    ),
+    "xgboost": (
+        "gradient boosting of XGBoost, with columns of text as categories",
+        {
+            "classification": _booster("xgboost", "XGBClassifier", n_jobs=1, verbosity=0, enable_categorical=True),
+            "regression": _booster("xgboost", "XGBRegressor", n_jobs=1, verbosity=0, enable_categorical=True),
+        },
+    ),
+    "catboost": (
+        "gradient boosting of CatBoost, with columns of text as categories",
+        {
+            "classification": _booster(
+                "catboost", "CatBoostClassifier", thread_count=1, verbose=False, allow_writing_files=False
+            ),
+            "regression": _booster(
+                "catboost", "CatBoostRegressor", thread_count=1, verbose=False, allow_writing_files=False
+            ),
+        },
+    ),
 }
 
 

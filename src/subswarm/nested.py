@@ -21,6 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from subswarm._checks import check_int, check_jobs, shown
 from subswarm._display import format_duration
 from subswarm._search.fronts import FrontTable
+from subswarm._search.result import rows_html
 from subswarm._types import Estimator, FloatArray, Mask, Masks, Scorer, Scorings, Splits
 from subswarm.engines.boosters import stopped_early
 from subswarm.engines.columns import column_names, for_columns, is_frame, params_for_columns, take_columns
@@ -32,8 +33,10 @@ from subswarm.objective.scoring import first_scoring, resolve_scoring, scoring_f
 from subswarm.objective.validation import check_groups, check_target, read_table
 
 __all__ = [
+    "QUIET",
     "HeldOut",
     "NestedFront",
+    "Selector",
     "check_no_routing",
     "describe_cost",
     "held_out",
@@ -42,8 +45,16 @@ __all__ = [
     "score_left_out",
 ]
 
-_QUIET = {"held_out": None, "n_jobs": 1, "verbose": 0, "checkpoint": None, "record": False, "callbacks": ()}
-"""Settings of the searches inside the outer folds."""
+QUIET = {
+    "held_out": None,
+    "permutation_test": None,
+    "n_jobs": 1,
+    "verbose": 0,
+    "checkpoint": None,
+    "record": False,
+    "callbacks": (),
+}
+"""Settings of the searches that are repeated on other rows or targets."""
 
 
 class Selector(Estimator, Protocol):
@@ -114,6 +125,17 @@ class HeldOut:
     def baseline_score(self) -> float:
         """Mean of ``baseline_scores``."""
         return float(self.baseline_scores.mean())
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "nested score": f"{self.score:.4f}"
+            + ("" if len(self.scores) == 1 else f" ± {self.standard_error:.4f} (standard error)"),
+            "with all features": f"{self.baseline_score:.4f} on the same rows",
+            "reported by the searches": f"{self.inner_scores.mean():.4f} (optimistic)",
+            "features": ", ".join(str(size) for size in self.supports.sum(axis=1)) + " in the folds",
+            "scores of the folds": ", ".join(f"{score:.4f}" for score in self.scores),
+        }
+        return rows_html(rows)
 
     def front_scores(self, costs: ArrayLike) -> FloatArray:
         """Return what a limit on the cost scores on rows that the searches did not use, shape (K, number of limits).
@@ -258,7 +280,7 @@ def run_outer_folds(
     """Search and score on each of the planned outer folds, ``n_jobs`` at a time."""
     params = dict(params or {})
     started = time.perf_counter()
-    settings = selector.get_params(deep=False) | _QUIET | {"estimator": clone_estimator(selector.estimator)}
+    settings = selector.get_params(deep=False) | QUIET | {"estimator": clone_estimator(selector.estimator)}
     quiet = type(selector)(**settings)
     scoring = first_scoring(scoring_for_target(selector.estimator, selector.scoring, np.asarray(y)))
     for_search = params if groups is None else {**params, "groups": groups}
@@ -302,7 +324,7 @@ def describe_cost(folds: int, n_jobs: int | None, seconds: float) -> str:
 
 def _check_selector(selector: object) -> None:
     """Raise SettingError for anything that does not have the settings of a `SwarmSelector`."""
-    expected = {"estimator", "cv", "scoring", "early_stopping", *_QUIET}
+    expected = {"estimator", "cv", "scoring", "early_stopping", *QUIET}
     if not isinstance(selector, type) and hasattr(selector, "get_params"):
         try:
             if expected <= set(selector.get_params(deep=False)):

@@ -32,6 +32,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from subswarm._checks import check_bool, check_choice, check_int, check_real, shown
 from subswarm._compilation import announced, compile_seconds, may_compile_aside
 from subswarm._fingerprint import digest
+from subswarm._permutation import PermutationTest, describe_permutations, run_permutations, shuffles
 from subswarm._search.budget import Budget
 from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
 from subswarm._search.choice import RULES, choose_subset, found_something, known_subset
@@ -40,8 +41,9 @@ from subswarm._search.honest import HonestScore, corrected_score
 from subswarm._search.loop import search
 from subswarm._search.plan import AUTO, Plan, PlanLimits, is_auto, plan_search
 from subswarm._search.result import History, SearchResult
+from subswarm._search.stability import island_stability
 from subswarm._seeding import seed_from, set_random_states
-from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Predictor, Scorings, Splits, Subset
+from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask, Predictor, Scorings, Splits, Subset
 from subswarm._warm_up import prepare_kernels
 from subswarm.algorithms import Race, TwoDElite, as_algorithm
 from subswarm.algorithms.base import Algorithm
@@ -52,6 +54,7 @@ from subswarm.engines.columns import for_columns, is_frame, params_for_columns, 
 from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataTypeError, SettingError, SubswarmWarning
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
+from subswarm.objective.column_facts import ColumnFacts, describe_columns
 from subswarm.objective.constraints import Space, make_space
 from subswarm.objective.filters import RANKINGS
 from subswarm.objective.findings import Finding, find_in_scores, find_in_table
@@ -189,6 +192,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         and store the result in ``held_out_``. It costs one more search for each fold; ``n_jobs`` of them run at a
         time. A number of outer folds follows ``cv`` (see `subswarm.held_out`); a splitter or a list of splits is used
         as it is.
+    permutation_test : int or None
+        Permutation test: repeat the search on this many shuffled targets and store the scores and the p-value in
+        ``permutation_test_``. With ``groups`` the target is shuffled within them. Each costs one more search;
+        ``n_jobs`` of them run at a time.
     early_stopping : int or None
         For LightGBM, XGBoost, CatBoost and HistGradientBoosting, alone or at the end of a pipeline: stop adding trees
         after this many without a better score on a tenth of the rows that the model is fitted on. The test rows of a
@@ -231,6 +238,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         None only for scorers of your own with a single fold.
     honest_interval_ : (float, float) or None
         95 % interval of the score on new rows, for the sampling of the rows and the uncertainty of the correction.
+    stability_ : Stability or None
+        How much the islands agree: 1 if the corresponding subsets of all islands are equal, about 0 if they agree no
+        more than by chance, with its 95 % interval (see `subswarm.stability`). None for a search without islands,
+        or that ended before they could be compared.
+    island_shares_ : float array of shape (``n_features_in_``,) or None
+        Share of the islands that select each column.
     baseline_score_ : float
         Mean score of all columns on the same folds; NaN if the estimator fails on them.
     scores_ : dict of str to float
@@ -247,6 +260,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         each of them on rows that the searches did not use.
     held_out_ : HeldOut or None
         The nested scores; None if ``held_out`` is None or the search was interrupted.
+    permutation_test_ : PermutationTest or None
+        ``scores`` on shuffled targets, ``count`` (how many are at least ``best_score_``) and ``p_value``; None if
+        ``permutation_test`` is None or the search was interrupted.
     findings_ : tuple of Finding
         Warnings about the table and the scores: nothing found, a score no better than the share of the commonest
         class, a column that is a copy of the target, ids, constant and duplicated columns, and so on.
@@ -310,6 +326,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         max_cost: float | None = None,
         feature_costs: Iterable[float] | Mapping[str, float] | None = None,
         held_out: Splits | None = None,
+        permutation_test: int | None = None,
         early_stopping: int | None = None,
         engine: str = "auto",
         n_jobs: int | None = None,
@@ -341,6 +358,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.max_cost = max_cost
         self.feature_costs = feature_costs
         self.held_out = held_out
+        self.permutation_test = permutation_test
         self.early_stopping = early_stopping
         self.engine = engine
         self.n_jobs = n_jobs
@@ -358,6 +376,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         Parameters
         ----------
         X : table of shape (N, n)
+            The estimator gets a frame of pandas or Polars as a frame of the selected columns, a sparse matrix as a
+            sparse matrix, and any other table as an array of float64.
         y : target of shape (N,)
         **params : metadata
             ``groups`` goes to the splitter; ``sample_weight`` and anything else go to the estimator's ``fit``. With
@@ -370,6 +390,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self._check_settings()
         if self.held_out is not None:
             check_outer("held_out", self.held_out)
+            check_no_routing(params)
+        if self.permutation_test is not None:
             check_no_routing(params)
         seed = seed_from(self.random_state)
         fit_params, groups = self._split_metadata(params)
@@ -398,6 +420,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                 "repeated splitter as cv."
             )
         outer = self._outer_folds(objective, groups, seed)
+        orders = shuffles(objective.data.y, self.permutation_test, seed, groups) if self.permutation_test else []
         self._set_feature_names(X)
         space = make_space(
             objective.n_features,
@@ -442,8 +465,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         reported = objective.on_all_rows()
         self.folds_ = reported.folds
         self._score(reported, chosen)
-        self._correct(reported, left_out)
+        self._correct(reported, left_out, plan.n_repeats if plan.is_foldwise else None)
+        self.stability_, self.island_shares_ = island_stability(result, self.support_)
         self._score_by_all(reported)
+        self._column_facts = self._describe(reported, result)
         self.cv_results_ = _front_scores(result, objective)
         weights = self._fit_metadata(params, fit_params)
         names = objective.data.names
@@ -465,6 +490,9 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                     SubswarmWarning,
                     stacklevel=2,
                 )
+        self.permutation_test_: PermutationTest | None = None
+        if orders and result.stop_reason != "interrupted":
+            self._test_permutations(estimator, X, objective.data.y, orders, groups, fit_params, seed)
         self.findings_ = self._find(objective)
         return self
 
@@ -612,6 +640,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             check_int("max_evaluations", self.max_evaluations, low=1, optional=True)
         check_int("max_fits", self.max_fits, low=1, optional=True)
         check_real("max_seconds", self.max_seconds, low=0, optional=True)
+        check_int("permutation_test", self.permutation_test, low=1, optional=True)
         check_int("patience", self.patience, low=1, optional=True)
         if self.max_evaluations is self.max_fits is self.max_seconds is self.patience is None:
             raise SettingError(
@@ -701,6 +730,15 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         except KeyboardInterrupt:  # the search is complete; only the comparison of its candidates is not
             return known_subset(result, result.best)
 
+    def _describe(self, objective: Objective, result: SearchResult) -> ColumnFacts | None:
+        """Return facts on the selected columns for a report, if the search is recorded; slow models are spared."""
+        if not self.record or result.stop_reason == "interrupted":
+            return None
+        expected = self.n_features_ * result.evaluation_seconds / max(1, result.computed)
+        return describe_columns(
+            objective, self.support_, with_losses=expected < max(5.0, self._facts.search_seconds / 10)
+        )
+
     def _search(
         self,
         plan: Plan,
@@ -759,6 +797,11 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             least_test_rows=data.scoring.least_rows,
         )
 
+    def _same_search(self, estimator: Estimator, seed: int) -> Self:
+        """Return an unfitted selector whose search has the same settings, seed and budget."""
+        same = {"estimator": estimator, "random_state": seed}
+        return type(self)(**(self.get_params(deep=False) | same | self._chosen_limits))
+
     def _measure_held_out(
         self,
         estimator: Estimator,
@@ -771,12 +814,36 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     ) -> HeldOut:
         if self.verbose:
             print(describe_cost(len(outer), self.n_jobs, self._facts.search_seconds), file=sys.stderr, flush=True)
-        same = type(self)(
-            **(self.get_params(deep=False) | {"estimator": estimator, "random_state": seed} | self._chosen_limits)
-        )
+        same = self._same_search(estimator, seed)
         is_multi_objective = not is_auto(self.algorithm) and isinstance(as_algorithm(self.algorithm), MultiObjective)
         front = self.choose in ("knee", "budget") or is_multi_objective
         return run_outer_folds(same, X, y, outer, n_jobs=self.n_jobs, groups=groups, params=fit_params, front=front)
+
+    def _test_permutations(
+        self,
+        estimator: Estimator,
+        X: ArrayLike,
+        y: AnyArray,
+        orders: list[IntArray],
+        groups: ArrayLike | None,
+        fit_params: Mapping[str, object],
+        seed: int,
+    ) -> None:
+        if self.verbose:
+            cost = describe_permutations(len(orders), self.n_jobs, self._facts.search_seconds)
+            print(cost, file=sys.stderr, flush=True)
+        same = self._same_search(estimator, seed)
+        params = dict(fit_params) if groups is None else {**fit_params, "groups": groups}
+        try:
+            self.permutation_test_ = run_permutations(
+                same, X, y, orders, score=self.best_score_, n_jobs=self.n_jobs, params=params
+            )
+        except KeyboardInterrupt:
+            warnings.warn(
+                "the permutation test was interrupted; the search itself is complete, without a p-value.",
+                SubswarmWarning,
+                stacklevel=3,
+            )
 
     def _score(self, objective: Objective, chosen: Subset) -> None:
         self.support_: Mask = chosen.mask
@@ -788,10 +855,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         except (Exception, KeyboardInterrupt):  # all columns may fail or take too long; the selection is still valid
             self.baseline_score_ = float("nan")
 
-    def _correct(self, objective: Objective, left_out: FloatArray | None) -> None:
+    def _correct(self, objective: Objective, left_out: FloatArray | None, repeats: int | None) -> None:
         """Set the score on new rows that the search leads to expect."""
         losses = objective.scoring.loss(self.fold_scores_)
-        self._honest: HonestScore | None = corrected_score(objective, losses, self.support_, left_out)
+        self._honest: HonestScore | None = corrected_score(
+            objective, losses, self.support_, left_out, evaluations=self.result_.evaluations, repeats=repeats
+        )
         found = self._honest
         self.honest_score_: float | None = None if found is None else min(found.score, self.best_score_)
         self.honest_interval_: tuple[float, float] | None = None if found is None else (found.low, found.high)

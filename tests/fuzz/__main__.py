@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -31,6 +32,7 @@ def main() -> int:
             numbers,
             processes=asked.processes,
             case_seconds=asked.case_seconds,
+            seconds=asked.seconds,
             tell=progress_to(sys.stdout),
         )
         _show(what, asked.seed, found)
@@ -69,6 +71,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--case", type=int, default=None, help="run this case alone, in this process")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--case-seconds", type=float, default=CASE_SECONDS, help="what one case may take")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no more cases after this time")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 

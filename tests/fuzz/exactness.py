@@ -1,4 +1,8 @@
-"""The fast engines give scikit-learn's losses, and neighbours those of the documented rule, on tables of every kind."""
+"""The fast engines give scikit-learn's losses on tables of every kind.
+
+Neighbours give those of the documented rule, and linear models the same classes and, to the documented digits, the same
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from typing import Any
 
 import joblib
 import numpy as np
+from sklearn import config_context
+from sklearn.base import is_regressor
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -17,10 +23,13 @@ from subswarm.engines.base import engine_for
 from subswarm.engines.normal_cdf.model import NormalCDFBayes
 from subswarm.errors import SubswarmError
 from subswarm.objective.objective import make_objective
+from subswarm.objective.scoring import resolve_scoring
 
+from . import linear
 from .case import Case, announce, pick, short
 from .rule import rule_on_fold
-from .tables import MOST_FITS, Problem, masks_for, random_problem
+from .scorers import scorer_of_classes, scorer_of_numbers
+from .tables import MILD, MOST_FITS, VALUES, Problem, masks_for, random_problem
 
 __all__ = ["run"]
 
@@ -28,15 +37,22 @@ TORCH_SHARE = 0.04
 _AVERAGED = [f"{name}_{how}" for name in ("f1", "precision", "recall", "jaccard") for how in ("macro", "weighted")]
 _LABELS = ["accuracy"] * 12 + ["balanced_accuracy", "matthews_corrcoef", "f1_micro", *_AVERAGED]
 _BINARY = ["f1", "precision", "recall", "jaccard"]
-_NUMBERS = ["r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error"]
-_NUMBERS += ["neg_median_absolute_error", "explained_variance", None]
+_FAMILIES = ("nb", "nb", "nb", "knn", "knn", "knn", "knn regression", "normal cdf")
+_LINEAR = ("least squares", "linear classes", "linear classes", "logistic")
+_OF_NUMBERS = ("knn regression", "least squares")
 
 
 def run(rng: np.random.Generator) -> Case:
-    """One table, one model, two batches of masks."""
+    """One table, one model, one or two batches of masks."""
+    with config_context(skip_parameter_validation=True):  # the settings are valid, and checking them takes long
+        return _run(rng)
+
+
+def _run(rng: np.random.Generator) -> Case:
     case = Case()
-    family = pick(rng, ("nb", "nb", "nb", "knn", "knn", "knn", "knn regression", "normal cdf"))
-    problem = random_problem(rng, regression=family == "knn regression")
+    family = pick(rng, (*_FAMILIES, *_LINEAR))
+    regression = family in _OF_NUMBERS
+    problem = random_problem(rng, regression=regression, values=MILD if family == "logistic" else VALUES)
     estimator = _estimator(rng, family, problem)
     settings = {
         "cv": problem.cv,
@@ -45,24 +61,46 @@ def run(rng: np.random.Generator) -> Case:
         "random_state": int(rng.integers(100)),
         "repeats": int(rng.integers(2, 4)) if isinstance(problem.cv, int) and rng.random() < 0.2 else 1,
     }
+    if family in _LINEAR and rng.random() < 0.3:
+        settings["params"] = linear.weights_for(rng, estimator, len(problem.y))
     room = {"n_jobs": pick(rng, (None, 1, 2)), "max_bytes": pick(rng, (1, 1000, 100_000, 1 << 30, 1 << 30, 1 << 30))}
     words = f"{short(estimator, 200)}, {settings['scoring']}, {problem.words}, {room}, repeats={settings['repeats']}"
     announce(words)
     fast = _objective(estimator, problem, "fast", {**settings, **room})
-    slow = _objective(estimator, problem, "estimator", settings)
+    reference = linear.solved_tightly(estimator) if family == "logistic" else estimator
+    slow = _objective(reference, problem, "estimator", settings)
     if fast is None or slow is None:
         return case  # what no fast engine takes, or no engine at all
-    batches = [_masks(rng, fast) for _ in range(2)]
+    batches = [_masks(rng, fast) for _ in range(1 + int(rng.random() < 0.3))]
     engines = {"fast": fast}
     if rng.random() < TORCH_SHARE and importlib.util.find_spec("torch") is not None:
         torch = _objective(estimator, problem, "torch", {**settings, **room})
         engines |= {} if torch is None else {"torch": torch}
     for masks, compared in batches:
-        _compare(case, estimator, engines, slow, masks, compared, words)
+        _compare(case, reference, engines, slow, masks, compared, words)
         if case.findings:
             break
+    if not case.findings and family in ("nb", "normal cdf", "linear classes") and rng.random() < 0.2:
+        _compare_other_scorer(rng, case, family, fast, slow, masks[compared], words)
     case.compared = 1
     return case
+
+
+def _compare_other_scorer(
+    rng: np.random.Generator, case: Case, family: str, fast: Any, slow: Any, masks: Any, words: str
+) -> None:
+    """Of several scorers, the search optimises one; the mean scores by the others are scikit-learn's, too."""
+    other = resolve_scoring(fast.estimator, _scoring(rng, family, fast.data.y))
+    try:
+        ours, theirs = fast.mean_scores(masks, other), slow.mean_scores(masks, other)
+    except Exception as error:
+        case.judge(error, f"mean_scores, {short(other.scorer, 200)}, {words}", anything_through=True)
+        return
+    for mask, one, two in zip(masks, ours, theirs, strict=True):
+        if not np.isclose(one, two, rtol=1e-9, atol=1e-11, equal_nan=True):
+            text = f"{one!r}, scikit-learn {two!r} | {short(other.scorer, 200)}, {words}, mask {_shown(mask)}"
+            case.differs(f"{family}, another scorer", text)
+            return
 
 
 def _objective(estimator: Any, problem: Problem, engine: str, settings: dict[str, Any]) -> Any:
@@ -75,7 +113,7 @@ def _objective(estimator: Any, problem: Problem, engine: str, settings: dict[str
 
 def _masks(rng: np.random.Generator, objective: Any) -> tuple[Any, Any]:
     """A batch, and which of its masks scikit-learn is asked about; large batches take other ways in the engines."""
-    n, fits = objective.n_features, max(1, MOST_FITS // len(objective.folds) // 2)
+    n, fits = objective.n_features, max(1, MOST_FITS // len(objective.folds))
     few = int(min(fits, rng.integers(1, 5)))
     cheap = objective.scoring.name in ("accuracy", "r2")  # other scorers are asked fold by fold, in Python
     count = few if rng.random() < 0.7 else few + int(rng.integers(1, 60 if cheap else 6))
@@ -107,8 +145,11 @@ def _compare(
             _compare_neighbors(case, name, estimator, objective, masks[compared], rows, expected, words)
             continue
         for mask, ours, theirs in zip(masks[compared], rows, expected, strict=True):
-            if not np.array_equal(ours, theirs, equal_nan=True):
-                fold = int(np.flatnonzero(ours != theirs)[0])
+            wrong = np.flatnonzero(~_agree(objective, ours, theirs))
+            if _is_linear(estimator):
+                wrong = [f for f in wrong if linear.difference(estimator, objective.data, mask, f, ours[f], theirs[f])]
+            if len(wrong):
+                fold = int(wrong[0])
                 text = f"fold {fold} {ours[fold]!r}, scikit-learn {theirs[fold]!r}"
                 cause = f"{objective.engine}, not scikit-learn's loss"
                 case.differs(cause, f"{text} | {words}, mask {_shown(mask)}, batch of {len(masks)}")
@@ -136,7 +177,7 @@ def _compare_neighbors(
     for place, mask in enumerate(masks):
         ours, theirs = rows[place], expected[place]
         if not by_engine[place].all():
-            wrong = np.flatnonzero((ours != theirs) & ~by_engine[place])
+            wrong = np.flatnonzero(~_agree(objective, ours, theirs) & ~by_engine[place])
             if len(wrong):
                 text = f"fold {wrong[0]} {ours[wrong[0]]!r}, not {theirs[wrong[0]]!r}"
                 case.differs(
@@ -148,15 +189,15 @@ def _compare_neighbors(
                 continue
             ruling = rule_on_fold(estimator, data, mask, fold)
             wanted = _loss(data, ruling.score)
-            if ours[f] != wanted:
+            if not _agree(objective, ours[f], wanted):
                 again = rule_on_fold(estimator, data, mask, fold, scaler_sees_all=True)
                 wanted_too = _loss(data, again.score)
-                if ours[f] != wanted_too:
+                if not _agree(objective, ours[f], wanted_too):
                     text = f"fold {f} {ours[f]!r}, the rule says {wanted!r}, scikit-learn {theirs[f]!r}"
                     cause = f"{name} knn, not the rule"
                     case.differs(cause, f"{text} | {words}, mask {_shown(mask)}, batch of {len(masks)}")
                     return
-            if ours[f] != theirs[f] and not ruling.open_rows.any():
+            if not _agree(objective, ours[f], theirs[f]) and not ruling.open_rows.any():
                 text = f"fold {f} {ours[f]!r}, scikit-learn {theirs[f]!r}, and no test row ties"
                 cause = f"{name} knn, the rule but not scikit-learn's loss"
                 case.differs(cause, f"{text} | {words}, mask {_shown(mask)}, batch of {len(masks)}")
@@ -173,7 +214,9 @@ def _compare_predictions(case: Case, name: str, estimator: Any, data: Any, mask:
     for sees_all in (False, True):
         rulings = [rule_on_fold(estimator, data, mask, fold, scaler_sees_all=sees_all) for fold in data.folds]
         answers = np.concatenate([ruling.answers for ruling in rulings])
-        if np.array_equal(ours, answers):
+        if np.array_equal(ours, answers) or (
+            is_regressor(estimator) and np.allclose(ours, answers, rtol=1e-12, atol=0)
+        ):
             return
     rows = np.flatnonzero(ours != answers)
     text = f"test row {rows[0]} predicted as {ours[rows[0]]!r}, the rule says {answers[rows[0]]!r}"
@@ -191,6 +234,13 @@ def _answered_by_engine(estimator: Any, data: Any, masks: Any, engine: str) -> A
     return answered
 
 
+def _agree(objective: Any, ours: Any, theirs: Any) -> Any:
+    """Whether losses are equal: the share of right answers exactly, other metrics up to the rounding of their sums."""
+    if objective.scoring.name == "accuracy":
+        return np.equal(ours, theirs)
+    return np.isclose(ours, theirs, rtol=1e-12, atol=1e-12, equal_nan=True)
+
+
 def _raised_at(error: BaseException) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "subswarm" in frame.filename]
     return f"{frames[-1].filename.split('/')[-1]} {frames[-1].name}" if frames else "scikit-learn"
@@ -202,14 +252,29 @@ def _loss(data: Any, score: float) -> float:
 
 
 def _is_neighbors(estimator: Any) -> bool:
-    model = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    return isinstance(model, KNeighborsClassifier | KNeighborsRegressor)
+    return isinstance(_last(estimator), KNeighborsClassifier | KNeighborsRegressor)
+
+
+def _is_linear(estimator: Any) -> bool:
+    return type(_last(estimator)).__module__.startswith(("sklearn.linear_model", "sklearn.discriminant_analysis"))
+
+
+def _last(estimator: Any) -> Any:
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
 def _estimator(rng: np.random.Generator, family: str, problem: Problem) -> Any:
-    model = _model(rng, family, len(problem.y), len(np.unique(problem.y)))
+    model = _linear_model(rng, family, problem) or _model(rng, family, len(problem.y), len(np.unique(problem.y)))
     scaler = _scaler(rng)
     return model if scaler is None else make_pipeline(scaler, model)
+
+
+def _linear_model(rng: np.random.Generator, family: str, problem: Problem) -> Any:
+    if family == "least squares":
+        return linear.least_squares(rng)
+    if family == "linear classes":
+        return linear.linear_classifier(rng, problem.y)
+    return linear.logistic(rng) if family == "logistic" else None
 
 
 def _model(rng: np.random.Generator, family: str, N: int, n_classes: int) -> Any:
@@ -234,7 +299,7 @@ def _model(rng: np.random.Generator, family: str, N: int, n_classes: int) -> Any
         ),
     )
     if family == "knn regression":
-        return KNeighborsRegressor(k, **distance)
+        return KNeighborsRegressor(k, weights=pick(rng, ("uniform", "uniform", "distance")), **distance)
     return KNeighborsClassifier(k, weights=pick(rng, ("uniform", "uniform", "distance")), **distance)
 
 
@@ -258,17 +323,12 @@ def _scaler(rng: np.random.Generator) -> Any:
 
 
 def _scoring(rng: np.random.Generator, family: str, y: Any) -> Any:
-    if family == "knn regression":
-        return pick(rng, _NUMBERS)
-    names = [*_LABELS, None]
-    is_binary = set(np.unique(y).tolist()) == {0, 1}
-    if is_binary:
-        names += _BINARY
-    if family != "normal cdf":
-        names += ["roc_auc"] * 2 if len(np.unique(y)) == 2 else ["roc_auc_ovr", "roc_auc_ovo"]
-    if family == "nb":
-        names += ["neg_log_loss", *(["average_precision", "neg_brier_score"] if is_binary else [])]
-    return pick(rng, names)
+    if family in _OF_NUMBERS:
+        return None if rng.random() < 0.1 else scorer_of_numbers(rng)
+    names = [*_LABELS, None, *(_BINARY if set(np.unique(y).tolist()) == {0, 1} else [])]
+    if rng.random() < 0.5:
+        return pick(rng, names)
+    return scorer_of_classes(rng, y, shares=family != "normal cdf" and bool(rng.random() < 0.5))
 
 
 def _shown(masks: Any) -> str:

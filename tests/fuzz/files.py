@@ -25,6 +25,7 @@ from subswarm.study.status import read_status
 from subswarm.study.tables import TABLES, study_tables
 
 from .case import Case, announce, pick, short
+from .dialects import read_back
 
 __all__ = ["run"]
 
@@ -32,6 +33,17 @@ _FEATURES = 6
 _ALGORITHMS = tuple(
     name for name in algorithms.names() if algorithms.REGISTRY[name].__base__.__name__ != "RankingSearch"
 )
+_VARIANTS: dict[str, Any] = {
+    **{name: name for name in _ALGORITHMS},
+    "2d-upso, adaptive": algorithms.TwoDUPSO(adaptive=True),
+    "bpso, adaptive": algorithms.get_algorithm("bpso", adaptive=True),
+    "2d-pareto with costs": algorithms.get_algorithm("2d-pareto").with_costs((1.0, 0.0, 2.5, 1.0, 1.0, 9.0)),
+    "nsga2 with costs": algorithms.get_algorithm("nsga2").with_costs((1.0, 0.0, 2.5, 1.0, 1.0, 9.0)),
+    "2d-elite, cross-fitted": "2d-elite",
+    "2d-elite, cross-fitted to its end": "2d-elite",
+    "race": algorithms.Race(algorithms.get_algorithm("ga")),
+}
+"""Searches that a checkpoint may hold."""
 _JSON: tuple[Any, ...] = (
     None, True, 0, 1, -1, 2, 7, 10**30, -(10**30), 1.5, 1e308, float("nan"), float("inf"), "", "x", "PCG64", "MT19937",
     "default_rng", "Generator", "seed", [], [1], [[1]], ["x"], {}, {"a": 1}, {"dtype": "float64", "items": ["x"]},
@@ -108,21 +120,31 @@ class _Partitioned:
         return _objective(masks) * (1 if partitions is None else 1 + 0.1 * np.asarray(partitions))
 
 
+class _CrossFitted(_Partitioned):
+    """The same with rows that each partition leaves out, and rankings that guide the search."""
+
+    n_left_out, n_rows = 3, 40
+
+    def ranking(self, name: str, partition: int | None = None, /) -> Any:
+        return np.arange(_FEATURES, dtype=float) * (-1 if name == "relieff" else 1)
+
+
 @functools.cache
 def _checkpoint(name: str, partitioned: bool) -> bytes:
     """A real checkpoint of a search that has more to do."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "search.ckpt"
-        _search(name, partitioned, path, steps=2)
+        _search(name, partitioned, path, steps=11 if name.endswith("end") else 2)
         return path.read_bytes()
 
 
 def _search(name: str, partitioned: bool, path: Path, *, steps: int = 3) -> Any:
     """A search of a few steps, or a few more steps of the one that the file holds."""
     done = iter(range(1, 1_000_000))
+    scored_by: Any = _CrossFitted() if "cross-fitted" in name else _Partitioned() if partitioned else _objective
     return search(
-        name,
-        _Partitioned() if partitioned else _objective,
+        _VARIANTS[name],
+        scored_by,
         Budget(evaluations=1000),
         rng=1,
         n_features=_FEATURES,
@@ -133,7 +155,8 @@ def _search(name: str, partitioned: bool, path: Path, *, steps: int = 3) -> Any:
 
 
 def _checkpoints(rng: np.random.Generator, case: Case, folder: Path) -> None:
-    name, partitioned = pick(rng, _ALGORITHMS), bool(rng.random() < 0.2)
+    name = pick(rng, list(_VARIANTS))
+    partitioned = name == "race" or bool(rng.random() < 0.2)
     content = _checkpoint(name, partitioned)
     if rng.random() < 0.25:
         content, words = _damaged(rng, content)
@@ -319,6 +342,21 @@ _ROWS = [["size", "größe", "colour", "flag", "when", "kind"]] + [
     for i in range(20)
 ]
 _ENCODINGS = ("utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "latin-1", "cp1252", "cp037", "shift_jis")
+_COLUMNS = ("kind", "size", "colour", "größe", "when", "flag", "nothing", "column 1", "")
+_OPTIONS: dict[str, tuple[Any, ...]] = {
+    "dates": (True, True, "yes"),
+    "missing": (("red",), ("0", "x"), "red", 3, (None,), ("",)),
+    "max_categories": (1, 2, 3, 0, -1, 10**30, 1.5, "x"),
+    "skip_unlabelled": (True, True, 1),
+    "positive": ("a", "0", "red", 0, 1.0, True, "", ("a",)),
+    "id": (("when",), ("size", "flag"), "when", (1,), ("kind",)),
+    "groups": _COLUMNS,
+    "time": _COLUMNS,
+    "weights": _COLUMNS,
+    "header": (False, False, 0),
+    "encoding": ("cp1252", "latin-1", "utf-16", "utf-8", "utf-7", "idna", "rot13", "x", "", 3),
+}
+"""Arguments of `load_table`, right and wrong."""
 _ODD_CELLS = (
     "",
     '"',
@@ -336,6 +374,20 @@ _ODD_CELLS = (
     "é",
     "\ud800",
     "?",
+    "1.234,5",
+    "1,234.5 €",
+    "5%",
+    "31.1.2024",
+    "1/31/2024 25:00",
+    "0000-00-00",
+    "99999-01-01",
+    "٣",
+    "²",
+    "--5",
+    "- 5",
+    "1e5%",
+    "$",
+    "1 234",
 )
 
 
@@ -361,7 +413,9 @@ def _tables(rng: np.random.Generator, case: Case, folder: Path) -> None:
     path.write_bytes(content)
     target = pick(rng, ("kind", "kind", "size", "colour", "größe", "when", "nothing", None, ""))
     drop = pick(rng, ((), ("when",), ("when", "colour"), ("nothing",)))
-    options = {"impute": bool(rng.random() < 0.5), "one_hot": bool(rng.random() < 0.5)}
+    options: dict[str, Any] = {"impute": bool(rng.random() < 0.5), "one_hot": bool(rng.random() < 0.5)}
+    for name in rng.permutation(list(_OPTIONS))[: int(rng.integers(0, 4))]:
+        options[str(name)] = pick(rng, _OPTIONS[str(name)])
     words = f"{words}; target {target!r}, drop {drop}, {options}"
     _call(case, words, lambda: load_table(path, target, drop=drop, **options))
 
@@ -514,6 +568,7 @@ _ENTRIES: tuple[tuple[float, Callable[[np.random.Generator, Case, Path], None]],
     (5, _checkpoints),
     (4, _stores),
     (5, _tables),
+    (2, read_back),
     (0.3, _uci),
     (3, _study_files),
     (0.5, _not_files),

@@ -15,8 +15,10 @@ import pandas as pd
 import polars as pl
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+from sklearn.metrics import accuracy_score, f1_score, make_scorer, mean_squared_error, roc_auc_score
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, PredefinedSplit, RepeatedKFold, TimeSeriesSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -76,6 +78,16 @@ def any_cv(rng: np.random.Generator) -> Any:
 def any_scoring(rng: np.random.Generator) -> Any:
     """Something for scoring."""
     return pick(rng, _SCORERS)(rng)
+
+
+def _made_of(rng: np.random.Generator) -> Any:
+    """What ``make_scorer`` makes of a metric, a function of the user's, and settings."""
+    function = pick(
+        rng, (accuracy_score, f1_score, roc_auc_score, mean_squared_error, raising, lambda *_: any_value(rng))
+    )
+    settings = {pick(rng, ("average", "pos_label", "labels", "multi_class", "beta", "zero_division")): any_value(rng)}
+    response = pick(rng, ("predict", "predict_proba", "decision_function"))
+    return make_scorer(function, response_method=response, **pick(rng, ({}, settings)))
 
 
 def raising(*_: Any, **__: Any) -> Any:
@@ -369,6 +381,15 @@ _ESTIMATORS: tuple[Maker, ...] = (
     lambda rng: DecisionTreeClassifier(max_depth=1),
     lambda rng: DummyClassifier(),
     lambda rng: Ridge(),
+    lambda rng: pick(rng, (LogisticRegression(), LinearDiscriminantAnalysis(), RidgeClassifier(), LinearRegression())),
+    lambda rng: make_pipeline(StandardScaler(), pick(rng, (LogisticRegression(), RidgeClassifier(), Ridge()))),
+    lambda rng: pick(rng, (Ridge, RidgeClassifier))(any_value(rng), solver=pick(rng, ("auto", "svd", any_value(rng)))),
+    lambda rng: pick(rng, (Ridge, LinearRegression, RidgeClassifier))(fit_intercept=any_value(rng)),
+    lambda rng: RidgeClassifier(class_weight=pick(rng, (any_value(rng), {0: any_value(rng)}))),
+    lambda rng: LogisticRegression(C=any_value(rng), class_weight=pick(rng, (None, any_value(rng)))),
+    lambda rng: LogisticRegression(solver=any_value(rng), max_iter=pick(rng, (1, 5, any_value(rng)))),
+    lambda rng: LinearDiscriminantAnalysis(solver=pick(rng, ("svd", "lsqr", any_value(rng))), shrinkage=any_value(rng)),
+    lambda rng: LinearDiscriminantAnalysis(priors=any_value(rng), tol=pick(rng, (1e-4, any_value(rng)))),
     lambda rng: GaussianNB(var_smoothing=any_value(rng)),
     lambda rng: GaussianNB(priors=any_value(rng)),
     lambda rng: KNeighborsClassifier(any_value(rng)),
@@ -427,5 +448,10 @@ _SCORERS: tuple[Maker, ...] = (
     *[lambda rng: (lambda answer: lambda model, X, y: answer)(any_value(rng))] * 3,
     lambda rng: lambda: 1.0,
     lambda rng: ["accuracy", "f1_macro"],
+    lambda rng: ["accuracy", any_value(rng)],
     lambda rng: {"a": "accuracy"},
+    lambda rng: {"a": "accuracy", "b": any_scoring(rng)},
+    lambda rng: {"a": raising, pick(rng, ("b", "", 1)): "r2"},
+    lambda rng: _made_of(rng),
+    lambda rng: _made_of(rng),
 )

@@ -27,6 +27,9 @@ _VALIDATION = ("sklearn/utils/validation.py", "sklearn/base.py", "sklearn/featur
 """Where scikit-learn itself refuses what ``transform`` and the like are given, as its estimator checks demand."""
 _CROSS_VALIDATION = ("sklearn/model_selection/_validation.py",)
 """An error that comes through here is the estimator's own, about data that we passed on as they came."""
+_METRICS = ("sklearn/metrics/_classification.py", "sklearn/utils/_unique.py", "sklearn/utils/multiclass.py")
+"""Where scikit-learn refuses the targets that ``score`` is given."""
+_OF_TABLES = ("transform", "inverse_transform", "predict", "predict_proba")
 SMALL_CSV = "a,b,c,y\n" + "".join(f"{i % 5},{i * 7 % 11},{i * i % 13},{'uv'[i % 2]}\n" for i in range(16))
 
 
@@ -101,7 +104,9 @@ _SELECTOR: dict[str, hostile.Maker] = {
     "feature_groups": lambda rng: pick(rng, (hostile.any_value(rng), [hostile.any_value(rng)])),
     "initial_subsets": lambda rng: pick(rng, (hostile.any_value(rng), [hostile.any_value(rng)])),
     "preselect": lambda rng: pick(rng, (hostile.any_value(rng), ("mrmr", hostile.any_value(rng)), ("anova-f", 2))),
-    "choose": hostile.any_value,
+    "choose": lambda rng: pick(rng, (hostile.any_value(rng), "smallest", "best", "one-se", "knee", "budget")),
+    "max_cost": hostile.any_value,
+    "feature_costs": lambda rng: pick(rng, (hostile.any_value(rng), [1, 2, 0, 0.5], [hostile.any_value(rng)] * 4)),
     "held_out": hostile.any_value,
     "engine": lambda rng: pick(rng, (hostile.any_value(rng), "fast", "estimator")),
     "n_jobs": hostile.any_value,
@@ -128,7 +133,7 @@ def _selector(rng: np.random.Generator) -> tuple[Any, dict[str, Any]]:
     changed = {str(name): _affordable(str(name), _SELECTOR[str(name)](rng)) for name in names}
     settings = {
         "estimator": GaussianNB(),
-        "algorithm": pick(rng, ("random", "2d-upso", "2d-elite", "sfs", "bpso")),
+        "algorithm": pick(rng, ("random", "2d-upso", "2d-elite", "sfs", "bpso", "2d-pareto", "nsga2")),
         "cv": 2,
         "max_evaluations": 8,
         "verbose": 0,
@@ -156,15 +161,28 @@ def _fit(rng: np.random.Generator, case: Case) -> None:
         through=_CROSS_VALIDATION,
         anything_through=has_own_estimator or "scoring" in changed or bool(extra),
     )
-    if fitted is not None and not (fitted.support_.dtype == bool and fitted.support_.any()):
+    if fitted is None:
+        return
+    if not (fitted.support_.dtype == bool and fitted.support_.any()):
         case.differs("no column is selected", words)
+    front = fitted.front_
+    if not ((np.diff(front.cost) > 0).all() and (np.diff(front.loss) < 0).all()):
+        case.differs("a subset of the front is beaten by another", f"{front.cost}, {front.loss} | {words}")
 
 
 def _use_fitted(rng: np.random.Generator, case: Case) -> None:
     selector = _fitted() if rng.random() < 0.9 else SwarmSelector(GaussianNB())
-    name = pick(rng, ("transform", "inverse_transform", "get_feature_names_out", "get_support", "subset_of_size"))
-    value = hostile.any_table(rng) if "transform" in name else hostile.any_value(rng)
+    name = pick(rng, (*_OF_TABLES, "get_feature_names_out", "get_support", "subset_of_size", "score", "within"))
+    value = hostile.any_table(rng) if name in _OF_TABLES else hostile.any_value(rng)
     words = f"{name}({short(value)})"
+    if name == "score":
+        X, y = (hostile.any_table(rng), _table()[1]) if rng.random() < 0.5 else (_table()[0], hostile.any_target(rng))
+        words = f"score({short(X)}, {short(y)})"
+        _call(case, words, lambda: selector.score(X, y), plain=_METRICS, through=(*_METRICS, *_VALIDATION))
+        return
+    if name == "within":
+        _call(case, f"front_.{words}", lambda: _fitted().front_.within(value))
+        return
     if name == "subset_of_size":
         try:
             selector.subset_of_size(value)
@@ -472,7 +490,20 @@ _SELECT = [
     "--out",
     "--report",
     "--held-out",
+    "--max-cost",
+    "--costs",
+    "--max-categories",
+    "--missing",
+    "--positive",
+    "--id",
+    "--groups",
+    "--time",
+    "--weights",
+    "--encoding",
+    "--write",
+    "--save",
 ]
+_FLAGS = ("--race", "--impute", "--one-hot", "--dates", "--skip-unlabelled", "--no-header")
 _COSTLY_OPTIONS = ("--evaluations", "--seeds", "--held-out", "--repeats", "--set", "--cv")
 _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("algorithms",),
@@ -520,7 +551,7 @@ def _select_arguments(rng: np.random.Generator) -> list[str]:
             value = "3"
         fixed[str(name)] = value
     table = "small.csv" if rng.random() < 0.85 else hostile.word(rng)
-    flags = [flag for flag in ("--race", "--impute", "--one-hot") if rng.random() < 0.1]
+    flags = [flag for flag in _FLAGS if rng.random() < 0.07]
     listed = [part for name, value in fixed.items() for part in (name, value)]
     return ["select", table, *listed, *flags, "--quiet", "--jobs", pick(rng, ("1", "1", "1", "0", "x"))]
 

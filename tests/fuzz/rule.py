@@ -15,10 +15,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, 
 from sklearn.pipeline import Pipeline
 from sklearn.utils.extmath import weighted_mode
 
+from .scorers import uses_labels
+
 __all__ = ["Ruling", "rule_on_fold"]
 
 _EPS = np.finfo(np.float64).eps
-_PROBABILITY = ("roc_auc", "roc_auc_ovo", "roc_auc_ovr")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +47,13 @@ def rule_on_fold(estimator: Any, data: Any, mask: Any, fold: Any, *, scaler_sees
     margins = _margins(model, train, test, distances, mask)
     is_open = _too_close(model, distances, margins)
     if is_regressor(model):
-        answers = np.mean(data.y[rows][nearest], axis=1)
+        answers = _means(model, data.y[rows][nearest], near)
         given: Any = _Numbers(answers)
     else:
         answers, shares, doubtful = _votes(model, data.y[rows], nearest, near, margins)
         is_open |= doubtful
         given = _Classes(np.unique(data.y[rows]), answers, shares)
-        if data.scoring.name in _PROBABILITY and model.weights == "distance":
+        if not uses_labels(data.scoring) and model.weights == "distance":
             is_open |= _nearly_equal_shares(shares)
     with np.errstate(all="ignore"):
         try:
@@ -136,6 +137,15 @@ def _votes(model: Any, labels: Any, nearest: Any, near: Any, margins: Any) -> tu
         ranked = np.sort(shares, axis=1)
         tight = np.zeros(len(ranked), bool) if len(classes) == 1 else ~(ranked[:, -1] - ranked[:, -2] > 4 * spread)
     return classes[winners], shares, (tight | at_zero) & (len(classes) > 1)
+
+
+def _means(model: Any, values: Any, near: Any) -> Any:
+    """The mean of the neighbours' values, each weighted by one over its distance if the model says so."""
+    if model.weights == "uniform":
+        return np.mean(values, axis=1)
+    with np.errstate(all="ignore"):
+        weights = _inverse(near if is_city_block(model) else np.sqrt(near))
+        return (values * weights).sum(axis=1) / weights.sum(axis=1)
 
 
 def _inverse(lengths: Any) -> Any:

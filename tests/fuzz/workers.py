@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import json
+import math
 import os
 import queue
 import select
@@ -25,7 +26,7 @@ from .case import Case, rng_of
 
 __all__ = ["Summary", "answer_requests", "run_cases"]
 
-CHUNK = 100
+CHUNK = 50
 """Cases that a worker is asked for at a time."""
 TOLD_EVERY = 1000
 """Cases between two lines about how far it is."""
@@ -69,9 +70,10 @@ def run_cases(
     *,
     processes: int = 2,
     case_seconds: float = CASE_SECONDS,
+    seconds: float = math.inf,
     tell: Callable[[str], None] = print,
 ) -> Summary:
-    """Run the cases of one kind; each finding is told as one line when it is found."""
+    """Run the cases of one kind, or as many as are begun in time; each finding is told as one line when it is found."""
     summary, lock = Summary(), threading.Lock()
     chunks: queue.SimpleQueue[range] = queue.SimpleQueue()
     for start in range(numbers.start, numbers.stop, CHUNK):
@@ -90,7 +92,7 @@ def run_cases(
 
     with ThreadPoolExecutor(max(1, min(processes, chunks.qsize()))) as pool:
         served = [
-            pool.submit(_serve, what, seed, chunks, note, case_seconds)
+            pool.submit(_serve, what, seed, chunks, note, case_seconds, began + seconds)
             for _ in range(max(1, min(processes, chunks.qsize())))
         ]
     for each in served:
@@ -214,8 +216,9 @@ def _serve(
     chunks: queue.SimpleQueue[range],
     note: Callable[[int, dict[str, Any]], None],
     case_seconds: float,
+    deadline: float,
 ) -> None:
-    """Have workers do chunks until there are none; a worker that dies is replaced, and its case noted."""
+    """Have workers do chunks until none is left or time is over; a worker that dies is replaced, its case noted."""
     waiting: list[range] = []
     while True:
         with _started(what, seed, case_seconds) as worker:
@@ -224,7 +227,7 @@ def _serve(
                 raise RuntimeError(f"a worker could not be started:\n{worker.errors_written()}")
             while True:
                 chunk = waiting.pop() if waiting else _next(chunks)
-                if chunk is None:
+                if chunk is None or time.monotonic() > deadline:
                     return
                 worker.ask(chunk)
                 done = _report(worker, lines, chunk, note)

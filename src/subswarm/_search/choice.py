@@ -16,8 +16,9 @@ RULES = ("smallest", "best", "one-se")
 _ANY_NOISE = 1e9
 """Standard errors that count as noise if nothing was found: the smallest subset is as good as any."""
 
-CHANCE = 2.0
-"""Standard errors by which the best of many candidates must be better than a constant answer."""
+CHANCE = 3.5
+"""Standard errors by which the best of many candidates must be better than a constant answer. That of its own six
+losses is small by chance now and then, so it is at least that of most candidates."""
 
 NEW_REPEATS = 2
 """Repeats of new folds on which the candidates are compared if there are no left-out rows."""
@@ -59,7 +60,8 @@ def found_something(result: SearchResult, objective: Objective) -> bool:
     if constant is None or len(constant) < 2:
         return True
     gain = constant - finalists.left_out[0]
-    return bool(gain.mean() > CHANCE * gain.std(ddof=1) / np.sqrt(len(gain)))
+    spread = max(float(gain.std(ddof=1)), float(np.median(finalists.left_out.std(axis=1, ddof=1))))
+    return bool(gain.mean() > CHANCE * spread / np.sqrt(len(gain)))
 
 
 def _smallest_of_front(result: SearchResult, objective: Objective) -> Subset:

@@ -8,11 +8,11 @@ chance. Resampling the losses of the subsets visited, as in BBC-CV (Tsamardinos,
 only a part of it, because the search has adapted all of them to the same rows. The correction here is a share of the
 gain G = L0 - L over the loss L0 of a constant answer:
 
-    q / (1 - q),  q = FACTOR * sqrt(log C(n, k)) * v / (N G^2),  at most 1,
+    q / (1 - q),  q = FACTOR * a * sqrt(log C(n, k)) * v / (N G^2),  at most 1,
 
-where k of n columns are selected, and v / N is the variance of a loss over N rows. On pure noise it leads back to L0;
-where the columns tell much, it falls with the number of rows, as the penalties of model selection do. FACTOR is fitted
-on made-up tables; docs/explanation/honest-scores.md has the measurements.
+where k of n columns are selected, v / N is the variance of a loss over N rows, and a is 1 for 6000 evaluations or more
+and less for fewer. On pure noise it leads back to L0; where the columns tell much, it falls with the number of rows, as
+the penalties of model selection do. FACTOR is fitted on made-up tables; docs/results/honesty.md has measurements.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ __all__ = ["HonestScore", "corrected_score"]
 FACTOR = 2.5
 """Scale of the correction for searches that used all rows."""
 
+FULL_SEARCH = 6000
+"""Evaluations of the searches that FACTOR is fitted on; fewer find less luck, by the ratio of the logarithms."""
+
 FEWEST = 5
 """Fewer selected columns count as this many in the correction."""
 
@@ -50,8 +53,11 @@ _REACH = float(norm.ppf(0.975))
 GENERIC_SHARE = 0.6
 """Correction of a scorer of unknown kind, in standard errors, for each of the standard errors that chance gains."""
 
-_LINEAR_SPREAD = 0.3
-"""Variance of an absolute error, as a share of the squared mean; that of a squared error counts as 1."""
+_AMOUNT = 2.0
+"""Scale of the correction of amounts, such as squared errors."""
+
+_LINEAR_SPREAD = 0.5
+"""Change of an absolute error, as a share of that of a squared error."""
 
 _DRAWS = 5
 """Random answers that are scored to find the score of chance, for scorers that do not reward the commonest class."""
@@ -88,7 +94,7 @@ class _Chance:
     rows : the number of rows that a mean loss is over, or for rankings the number that has the same variance
     is_share : whether the loss of a row is 0 or 1, so that its variance follows from its mean
     is_ranking : whether it is a share of pairs of rows
-    spread : variance of a loss of a row that is not 0 or 1, as a share of the squared mean
+    spread : relative change of a loss that is not a share, against that of a squared error
     """
 
     constant: float
@@ -107,16 +113,25 @@ class _Chance:
     def variance_on_the_way(self, loss: float) -> float:
         """Return a variance between that of a mean loss and that of a constant answer.
 
-        It is the largest one, or for rankings, whose variance falls faster near a perfect score, the geometric mean.
+        It is the largest one, or for rankings, whose variance falls faster near a perfect score, the geometric mean. By
+        chance an amount falls by a share of itself.
         """
         low, high = sorted((loss, self.constant))
+        if not self.is_share:
+            return _AMOUNT * self.spread * loss * (self.constant - loss) / self.rows
         if self.is_ranking:
             return math.sqrt(self.variance(low) * self.variance(high))
         return self.variance(min(max(0.5, low), high))
 
 
 def corrected_score(
-    objective: Objective, fold_losses: FloatArray, support: Mask, left_out: FloatArray | None
+    objective: Objective,
+    fold_losses: FloatArray,
+    support: Mask,
+    left_out: FloatArray | None,
+    *,
+    evaluations: int = FULL_SEARCH,
+    repeats: int | None = None,
 ) -> HonestScore | None:
     """Return the corrected score of a selection; None if there is only one fold and the scorer is of unknown kind.
 
@@ -126,17 +141,20 @@ def corrected_score(
     fold_losses : its losses there, shape (n_folds,)
     support : the selected columns
     left_out : losses of selections of its kind on the rows that their searches left out; None if there are none
+    evaluations : number of evaluations of the search
+    repeats : number of repeats that the folds are; None for that of the objective
     """
     loss = float(fold_losses.mean())
-    error = _fold_error(fold_losses, objective.n_partitions)
-    chance = _chance(objective)
+    repeats = objective.n_partitions if repeats is None else repeats
+    error = _fold_error(fold_losses, repeats)
+    chance = _chance(objective, repeats)
     if error is None and chance is None:
         return None
     if left_out is not None:
         corrected = max(loss, float(left_out.mean()))
         variance = max(_row_variance(chance, error, corrected), SEARCH_SHARE * _block_variance(left_out))
     else:
-        correction = _expected_gain(loss, error, chance, _n_nats(support))
+        correction = _expected_gain(loss, error, chance, _strength(support, evaluations))
         corrected = loss + correction
         variance = _row_variance(chance, error, corrected) + (UNCERTAINTY * correction) ** 2
     share = None if chance is None or not chance.is_share else chance
@@ -145,9 +163,8 @@ def corrected_score(
     return HonestScore(scoring.score(corrected), scoring.score(high), scoring.score(low), left_out is not None)
 
 
-def _expected_gain(loss: float, error: float | None, chance: _Chance | None, nats: float) -> float:
-    """Return by how much chance lowers the loss of the best of ``exp(nats)`` subsets."""
-    strength = FACTOR * math.sqrt(nats)
+def _expected_gain(loss: float, error: float | None, chance: _Chance | None, strength: float) -> float:
+    """Return by how much chance lowers the loss of the best subset that a search finds."""
     if chance is not None:
         gain = chance.constant - loss
         if gain <= 0:
@@ -155,6 +172,12 @@ def _expected_gain(loss: float, error: float | None, chance: _Chance | None, nat
         share = strength * chance.variance_on_the_way(loss) / gain**2
         return gain * (share / (1 - share) if share < 0.5 else 1.0)
     return GENERIC_SHARE * math.sqrt(strength) * (error or 0.0)
+
+
+def _strength(support: Mask, evaluations: int) -> float:
+    """Return how much luck a search can find: the more subsets there are, and the more it evaluated."""
+    effort = min(1.0, math.log(max(evaluations, 1)) / math.log(FULL_SEARCH))
+    return FACTOR * effort * math.sqrt(_n_nats(support))
 
 
 def _n_nats(support: Mask) -> float:
@@ -203,13 +226,13 @@ def _interval_of_share(loss: float, variance: float, chance: _Chance) -> tuple[f
     return min(loss, max(0.0, middle - half)), max(loss, min(1.0, middle + half))
 
 
-def _chance(objective: Objective) -> _Chance | None:
+def _chance(objective: Objective, repeats: int) -> _Chance | None:
     """Return what is known of the losses of a scorer; None for one of unknown kind."""
     scoring, data = objective.scoring, objective.data
     known = scoring.given is None or isinstance(scoring.given, str)
     if not known or data.y.ndim != 1 or not scoring.name.startswith((*_LABELS, *_RANKINGS, *_AMOUNTS)):
         return None
-    tested = np.unique(np.concatenate([fold.test for fold in data.partition(0).folds]))
+    tested = np.unique(np.concatenate([fold.test for fold in data.folds[: data.n_folds // repeats]]))
     constant = _constant_loss(objective)
     if constant is None:
         return None

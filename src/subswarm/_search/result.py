@@ -160,7 +160,8 @@ class SearchResult:
             recording = replace(recording, chosen=np.where(owner >= 0, recording.chosen[owner], 0))
         finalists = self.finalists
         if finalists is not None:
-            finalists = finalists._replace(masks=columns(finalists.masks))
+            islands = None if finalists.islands is None else columns(finalists.islands)
+            finalists = finalists._replace(masks=columns(finalists.masks), islands=islands)
         return replace(
             self,
             finalists=finalists,

@@ -37,6 +37,7 @@ class Finalists(NamedTuple):
     paired : their losses on the same C parts of the rows, shape (K, C), for paired comparisons; None if unknown
     left_out : the losses on each of these parts of models whose search did not use its rows, shape (K, C); None if
         unknown
+    islands : the corresponding subset of each of C islands, shape (K, C, n); None without islands
     noise_width : standard errors of a paired difference that count as noise; None for a number that grows with the
         rows of the table
     """
@@ -45,6 +46,7 @@ class Finalists(NamedTuple):
     fitness: FloatArray
     paired: FloatArray | None = None
     left_out: FloatArray | None = None
+    islands: Masks | None = None
     noise_width: float | None = None
 
     def among(self, rows: Mask) -> Finalists:
@@ -54,6 +56,7 @@ class Finalists(NamedTuple):
             self.fitness[rows],
             None if self.paired is None else self.paired[rows],
             None if self.left_out is None else self.left_out[rows],
+            None if self.islands is None else self.islands[rows],
             self.noise_width,
         )
 

@@ -284,7 +284,7 @@ class TwoDGuided(Algorithm[Guided]):
         masks, paired = masks[np.sort(first)], paired[np.sort(first)]
         fitness = paired.mean(axis=1)
         order = np.lexsort((masks.sum(axis=1), fitness))
-        return Finalists(masks[order], fitness[order], paired[order], paired[order], self.noise_width)
+        return Finalists(masks[order], fitness[order], paired[order], paired[order], noise_width=self.noise_width)
 
     @staticmethod
     def _luck(state: Guided) -> float:

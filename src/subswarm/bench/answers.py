@@ -33,6 +33,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from subswarm._checks import check_choice, suggest
+from subswarm._compilation import wait_for_compiler
 from subswarm._models import MODELS, make_model
 from subswarm._seeding import seed_of_repeat, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask
@@ -214,6 +215,7 @@ def measure(
                 for task in drawn
             ]
             _select(replace(tasks[0], evaluations=min(evaluations, WARM_UP)), "default")  # compiles before the timing
+            wait_for_compiler()
             for selector in selectors:
                 row = _measure(problem, name, selector, tasks)
                 report(row)
@@ -377,10 +379,10 @@ def _importances(model: object) -> FloatArray | None:
 
 
 def _forest(task: Task) -> Mask | None:
-    """Return the columns whose importance in a random forest exceeds a multiple of the mean, from an inner search."""
+    """Return the most important columns of a random forest; an inner search chooses how many."""
     forest = RandomForestClassifier if task.has_classes else RandomForestRegressor
-    select = SelectFromModel(forest(random_state=task.seed))
-    return _search_grid(task, select, {"select__threshold": ["0.5*mean", "mean", "1.5*mean", "2*mean", "3*mean"]})
+    select = SelectFromModel(forest(random_state=task.seed), threshold=-np.inf)
+    return _search_grid(task, select, {"select__max_features": _sizes(task.X.shape[1])})
 
 
 def _sequential(task: Task) -> Mask | None:

@@ -146,7 +146,7 @@ def _row(
     swarm = _per_evaluation(ours, SWARM, repeats, rng)
     together = _per_evaluation(ours, TOGETHER, repeats, rng)
     on_cpu = _per_evaluation(cpu, SWARM, min(repeats, 3), rng)
-    operations = 1.8 * rows**2 * n / 2 if "knn" in model else 4.0 * rows * n_classes * n / 2
+    operations = _operations(model, rows, n / 2, n_classes, len(ours.folds))
     return DeviceRow(
         dataset=name,
         rows=rows,
@@ -161,6 +161,16 @@ def _row(
         compared=int(ours_losses.size),
         settled=_settled_share(ours),
     )
+
+
+def _operations(model: str, rows: int, columns: float, n_classes: int, n_folds: int) -> float:
+    """Count the operations of a plain computation: distances, squares, or factors of each fold and scores."""
+    if "knn" in model:
+        return 1.8 * rows**2 * columns
+    if model in ("lda", "qda", "ridge", "ridge-classifier"):
+        factors = n_classes if model == "qda" else 1
+        return n_folds * factors * 2 * columns**3 / 3 + 2.0 * rows * n_classes * columns ** (2 if model == "qda" else 1)
+    return 4.0 * rows * n_classes * columns
 
 
 def time_search(

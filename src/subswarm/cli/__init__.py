@@ -10,6 +10,7 @@ from subswarm._version import __version__
 from subswarm.cli import bench
 from subswarm.cli.algorithms import algorithms
 from subswarm.cli.datasets import datasets
+from subswarm.cli.panels import SelectCommand
 from subswarm.cli.select import select
 from subswarm.cli.study import study_app
 
@@ -20,9 +21,9 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
 )
-app.command()(select)
+app.command(cls=SelectCommand)(select)
 app.command()(algorithms)
 app.command()(datasets)
 app.add_typer(bench.app, name="bench")

@@ -15,7 +15,7 @@ from subswarm.errors import SettingError
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Run benchmarks on this machine.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Run benchmarks on this machine.", no_args_is_help=True, rich_markup_mode="rich")
 
 
 @app.callback()

@@ -43,7 +43,7 @@ def select(
         str,
         typer.Option(
             help="knn, knn-raw, nb, linear, logistic, ridge, ridge-classifier, ols, lda, qda, nearest-centroid, svm, "
-            "tree or forest."
+            "tree, forest, extra-trees, hist-gradient-boosting, lightgbm, xgboost or catboost."
         ),
     ] = "knn",
     task: Annotated[str, typer.Option(help="classification, regression, or auto to decide from the target.")] = "auto",
@@ -177,12 +177,26 @@ def select(
     jobs: Annotated[
         int, typer.Option(help="Number of workers; -1 means all cores. The result does not depend on it.")
     ] = -1,
+    early_stopping: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="For the models of gradient boosting: stop after this many trees without a better score on a tenth of "
+            "the training rows.",
+        ),
+    ] = None,
     engine: Annotated[str, typer.Option(help="auto, estimator (scikit-learn itself) or fast.")] = "auto",
     checkpoint: Annotated[Path | None, typer.Option(help="File to save the search to and to resume it from.")] = None,
     held_out: Annotated[
         int | None,
         typer.Option(
             min=2, help="Nested cross-validation: repeat the search in this many outer folds. Costs as many searches."
+        ),
+    ] = None,
+    permutations: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Permutation test: repeat the search on so many shuffled targets. Costs as many searches."
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=0, help="Repeat the selection with this many other seeds.")] = 0,
@@ -209,7 +223,7 @@ def select(
     if race and repeats in (None, 1):
         raise SettingError("--race needs a repeated cross-validation; add --repeats 4, say.")
     from subswarm._display import format_duration
-    from subswarm._models import make_model
+    from subswarm._models import TAKING_CATEGORIES, TAKING_MISSING_VALUES, make_model
     from subswarm.algorithms import get_algorithm
     from subswarm.datasets import open_table
     from subswarm.datasets._write import check_ending, selected_pipeline, write_table
@@ -239,12 +253,15 @@ def select(
         groups=groups,
         time=time,
         weights=weights,
+        categories=model in TAKING_CATEGORIES,
+        keep_missing=model in TAKING_MISSING_VALUES,
         header=not no_header,
         encoding=encoding,
     )
     for note in data.notes:
         typer.echo(f"note: {note}", err=True)
     estimator = make_model(model, data.task if task == "auto" else task)
+    features = data.features
     params = _metadata(data, estimator, model)
     selector = SwarmSelector(
         estimator,
@@ -267,6 +284,8 @@ def select(
         max_cost=max_cost,
         feature_costs=None if costs is None else _read_costs(costs, list(data.feature_names)),
         held_out=held_out,
+        permutation_test=permutations,
+        early_stopping=early_stopping,
         engine=engine,
         n_jobs=jobs,
         random_state=seed,
@@ -276,7 +295,7 @@ def select(
     )
     with warnings_as_notes():
         try:
-            selector.fit(data.X, data.y, **params)
+            selector.fit(features, data.y, **params)
         except (ValueError, TypeError, ArithmeticError) as error:
             if isinstance(error, SubswarmError):
                 raise
@@ -293,9 +312,9 @@ def select(
                     searches = "1 more search" if count == 1 else f"{count} more searches"
                     print_status(f"{what}: {searches}, about {format_duration(count * cost)}")
             for other in range(seed + 1, seed + 1 + seeds):
-                other_seeds |= search_with_seeds(selector, data.X, data.y, [other], params)
+                other_seeds |= search_with_seeds(selector, features, data.y, [other], params)
             for name in others:
-                other_algorithms |= search_with_algorithms(selector, data.X, data.y, [name], params)
+                other_algorithms |= search_with_algorithms(selector, features, data.y, [name], params)
         except KeyboardInterrupt:
             print_status("interrupted: the other searches are left out")
         selection = Selection.of(
@@ -356,7 +375,7 @@ def _metadata(data: Table, estimator: Estimator, model: str) -> dict[str, AnyArr
     """Return the groups and weights to pass to ``fit``, by the names that the estimator uses."""
     found: dict[str, AnyArray] = {} if data.groups is None else {"groups": data.groups}
     if data.weights is not None:
-        from subswarm._models import MODELS
+        from subswarm._models import MODELS, TAKING_CATEGORIES
         from subswarm.objective.validation import weights_argument
 
         name = weights_argument(estimator)
@@ -364,7 +383,7 @@ def _metadata(data: Table, estimator: Estimator, model: str) -> dict[str, AnyArr
             able = [
                 other
                 for other, (_, tasks) in MODELS.items()
-                if data.task in tasks and weights_argument(tasks[data.task]())
+                if data.task in tasks and other not in TAKING_CATEGORIES and weights_argument(tasks[data.task]())
             ]
             raise SettingError(f"--weights: the model {model!r} cannot use weights; choose {' or '.join(able)}.")
         found[name] = data.weights

@@ -22,7 +22,7 @@ __all__ = ["study_app"]
 study_app = typer.Typer(
     help="Run a grid of data sets, models and algorithms, show its progress and print its tables.",
     no_args_is_help=True,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
 )
 
 DataDir = Annotated[

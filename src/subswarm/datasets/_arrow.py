@@ -59,6 +59,8 @@ def load_table(
     groups: str | None = None,
     time: str | None = None,
     weights: str | None = None,
+    categories: bool = False,
+    keep_missing: bool = False,
     header: bool = True,
     encoding: str | None = None,
 ) -> Table:
@@ -100,6 +102,10 @@ def load_table(
         A column of dates or numbers. The rows are sorted by it, and it is no feature.
     weights : str, optional
         A column with the weight of each row. It is no feature; pass ``table.weights`` as ``sample_weight``.
+    categories : bool, default=False
+        Keep each text column as one column of categories. ``table.features`` is then a pandas frame.
+    keep_missing : bool, default=False
+        Keep missing cells as NaN, for models that accept them.
     header : bool, default=True
         Whether the first line has the column names. Otherwise the columns are called "column 1", "column 2" and so on.
     encoding : str, optional
@@ -149,6 +155,8 @@ def load_table(
         groups=groups,
         time=time,
         weights=weights,
+        categories=categories,
+        keep_missing=keep_missing,
     )
     problems = Problems(file.name)
     columns, notes = _read(file, encoding, header, frozenset(map(str, absent)), problems)

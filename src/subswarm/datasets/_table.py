@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -14,9 +14,19 @@ from subswarm._checks import as_tuple, check_bool, check_int, shown, suggest
 from subswarm._types import AnyArray, BoolArray, FloatArray, Mask
 from subswarm.datasets._column import DATE_PARTS, Column, NumberFormat, date_part, is_number
 from subswarm.datasets._impute import impute_nearest
-from subswarm.errors import DataError, SettingError, TableError
+from subswarm.errors import DataError, MissingExtraError, SettingError, TableError
 
-__all__ = ["Block", "Problems", "Table", "TableKeywords", "TableOptions", "listed", "make_table", "with_positive_class"]
+__all__ = [
+    "Block",
+    "Problems",
+    "Table",
+    "TableKeywords",
+    "TableOptions",
+    "as_frame",
+    "listed",
+    "make_table",
+    "with_positive_class",
+]
 
 _MOST_CLASSES = 20
 _MOST_ODD = 3
@@ -38,6 +48,8 @@ class TableKeywords(TypedDict, total=False):
     groups: str | None
     time: str | None
     weights: str | None
+    categories: bool
+    keep_missing: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +67,11 @@ class TableOptions:
     groups: str | None = None
     time: str | None = None
     weights: str | None = None
+    categories: bool = False
+    keep_missing: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("impute", "one_hot", "dates", "skip_unlabelled"):
+        for name in ("impute", "one_hot", "dates", "skip_unlabelled", "categories", "keep_missing"):
             check_bool(name, getattr(self, name))
         check_int("max_categories", self.max_categories, low=1)
         for name in ("drop", "id"):
@@ -114,7 +128,8 @@ class Table:
     Attributes
     ----------
     name : name of the source
-    X : float array of shape (N, n), without missing values
+    X : float array of shape (N, n), without missing values unless they are kept; the position of a category among the
+        categories of its column
     y : array of shape (N,): text, booleans, integers or floats, as in the source
     feature_names : n names; the columns of an encoded text column are named ``column=value``, those of dates
         ``column.year`` and so on
@@ -141,6 +156,14 @@ class Table:
     in_time_order: bool = False
     weights: FloatArray | None = None
     _source: _Source | None = field(default=None, repr=False)
+
+    @property
+    def features(self) -> Any:
+        """What to pass to ``fit``: ``X``, or a pandas frame if columns are kept as categories."""
+        blocks = () if self._source is None else self._source.blocks
+        if not any(block.kind == "category" for block in blocks):
+            return self.X
+        return as_frame(self.feature_names, blocks, self.X)
 
     def __repr__(self) -> str:
         rows, features = self.X.shape
@@ -174,9 +197,10 @@ class Block:
     Attributes
     ----------
     name : name of the column
-    kind : "number", "flag", "text" or "date"
+    kind : "number", "flag", "text", "category" or "date"
     labels : names of the columns of numbers
-    values : the category, or the part of a date, behind each of them; empty for a number
+    values : the category, or the part of a date, behind each of them; empty for a number. The categories of a column
+        of the kind "category", which stays one column
     latest : the latest day of a column of dates
     """
 
@@ -188,7 +212,7 @@ class Block:
 
     def keep(self, chosen: BoolArray) -> Block:
         """Return the block with some of its columns only."""
-        if not self.values:
+        if not self.values or self.kind == "category":
             return self
         places = np.flatnonzero(chosen).tolist()
         labels, values = (tuple(names[place] for place in places) for names in (self.labels, self.values))
@@ -196,6 +220,9 @@ class Block:
 
     def numbers(self, column: Column) -> FloatArray:
         """Return a column as numbers of shape (N, k). A missing text is missing in all its columns."""
+        if self.kind == "category":
+            code_of: dict[object, float] = {category: float(code) for code, category in enumerate(self.values)}
+            return np.array([code_of.get(value, np.nan) for value in column.values], dtype=np.float64)[:, None]
         if self.kind == "text":
             block = np.array([[float(value == category) for category in self.values] for value in column.values])
             block = block.reshape(len(column.values), len(self.values))
@@ -279,22 +306,23 @@ def _assemble(
     options: TableOptions,
     notes: Sequence[str],
 ) -> Table:
-    blocks = [_block(column) for column in features]
+    blocks = [_block(column, keep=options.categories and not options.one_hot) for column in features]
     labels, renamed = _number([label for block in blocks for label in block.labels])
     notes = [*notes, *renamed]
     X = np.column_stack([block.numbers(column) for block, column in zip(blocks, features, strict=True)])
     groups, weights = (None if role is None else by_name[role].values for role in (options.groups, options.weights))
+    keeps_missing = options.keep_missing and not options.impute
     if options.positive is not None:
         notes.append(_positive_note(y, target, options.positive))
     return Table(
         name=name,
-        X=_impute(name, X),
+        X=X if keeps_missing else _impute(name, X),
         y=y,
         feature_names=tuple(labels),
         feature_groups=_groups(blocks),
         target_name=target,
         task=task,
-        imputed=sum(int(column.missing.sum()) for column in features),
+        imputed=0 if keeps_missing else sum(int(column.missing.sum()) for column in features),
         notes=tuple(notes),
         groups=None if groups is None else _as_labels(groups),
         in_time_order=options.time is not None,
@@ -506,14 +534,14 @@ def _check_features(features: Sequence[Column], options: TableOptions, problems:
         "Drop these columns (drop=..., --drop), or raise max_categories (--max-categories).",
         drop=[],
     )
-    if not options.one_hot:
+    if not (options.one_hot or options.categories):
         report(
             lambda column: column.is_text,
             "text",
             f"Features must be numbers: {ways}",
             one_hot=True,
         )
-    if not options.impute:
+    if not (options.impute or options.keep_missing):
         report(
             lambda column: bool(column.missing.any()),
             f"{sum(int(column.missing.sum()) for column in left)} missing cells",
@@ -591,8 +619,26 @@ def _as_labels(values: AnyArray) -> AnyArray:
     return np.unique(values.astype(str) if values.dtype == object else values, return_inverse=True)[1].reshape(-1)
 
 
-def _block(column: Column) -> Block:
-    """Return how a column becomes numbers."""
+def as_frame(labels: Sequence[str], blocks: Sequence[Block], numbers: FloatArray) -> Any:
+    """Return columns of numbers as a pandas frame, in which those of kept categories are categories again."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtraError(
+            "columns of categories need pandas; install it with `pip install pandas`, or encode them (one_hot=True, "
+            "--one-hot)."
+        ) from error
+    frame = pd.DataFrame(numbers, columns=list(labels))
+    kept = [block for block in blocks for _ in block.labels]
+    for place, block in enumerate(kept):
+        if block.kind == "category":
+            codes = np.where(np.isnan(numbers[:, place]), -1.0, numbers[:, place]).astype(np.intp)
+            frame[labels[place]] = pd.Categorical.from_codes(codes, categories=list(block.values))
+    return frame
+
+
+def _block(column: Column, *, keep: bool) -> Block:
+    """Return how a column becomes numbers; text stays one column of categories if ``keep``."""
     if column.is_date:
         latest = float(np.nanmax(column.values))
         varying = [part for part in DATE_PARTS if np.ptp(_known(date_part(column.values, part, latest)))] or ["age"]
@@ -600,6 +646,8 @@ def _block(column: Column) -> Block:
     if not column.is_text:
         return Block(column.name, "flag" if column.is_flag else "number", (column.name,))
     categories = _categories(column)
+    if keep:
+        return Block(column.name, "category", (column.name,), tuple(categories))
     kept = categories[1:] if len(categories) == 2 else categories
     return Block(column.name, "text", tuple(f"{column.name}={category}" for category in kept), tuple(kept))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +13,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from subswarm._files import write_whole
-from subswarm._types import AnyArray, Estimator, FloatArray, Mask
+from subswarm._types import AnyArray, Estimator, Mask
 from subswarm.datasets._column import MISSING, Column, NumberFormat, parse_text
-from subswarm.datasets._table import Block, Table
+from subswarm.datasets._table import Block, Table, as_frame
 from subswarm.errors import DataError, DatasetError, MissingExtraError
 
 __all__ = ["SelectedColumns", "selected_pipeline", "write_table"]
@@ -32,10 +32,12 @@ class SelectedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     blocks : how each column becomes numbers
+    as_frame : whether the result is a pandas frame, in which kept categories are categories
     """
 
-    def __init__(self, blocks: tuple[Block, ...] = ()) -> None:
+    def __init__(self, blocks: tuple[Block, ...] = (), as_frame: bool = False) -> None:
         self.blocks = blocks
+        self.as_frame = as_frame
 
     def fit(self, X: object, y: object = None) -> Self:
         """Do nothing: the columns are given."""
@@ -44,8 +46,8 @@ class SelectedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return bool(self.blocks)
 
-    def transform(self, X: object) -> FloatArray:
-        """Return the columns of a pandas or Polars frame, or of an Arrow table, as an array of numbers."""
+    def transform(self, X: object) -> Any:
+        """Return the columns of a pandas or Polars frame, or of an Arrow table, as numbers."""
         check_is_fitted(self)
         names = list(getattr(X, "column_names", getattr(X, "columns", ())))
         absent = [block.name for block in self.blocks if block.name not in names]
@@ -54,7 +56,8 @@ class SelectedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"the frame lacks {len(absent)} of the {len(self.blocks)} columns that the model needs: "
                 f"{', '.join(map(repr, absent))}."
             )
-        return np.column_stack([block.numbers(_as_column(block, X[block.name])) for block in self.blocks])  # type: ignore[index]
+        numbers = np.column_stack([block.numbers(_as_column(block, X[block.name])) for block in self.blocks])  # type: ignore[index]
+        return as_frame(self.get_feature_names_out().tolist(), self.blocks, numbers) if self.as_frame else numbers
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> AnyArray:
         """Return the names of the columns of numbers."""
@@ -66,7 +69,8 @@ def selected_pipeline(table: Table, support: Mask, model: Estimator) -> Pipeline
 
     ``model`` is fitted on the selected columns. Missing values are filled from the nearest row if the table had some.
     """
-    steps: list[tuple[str, object]] = [("columns", SelectedColumns(tuple(_blocks(table, support))))]
+    is_frame = not isinstance(table.features, np.ndarray)
+    steps: list[tuple[str, object]] = [("columns", SelectedColumns(tuple(_blocks(table, support)), as_frame=is_frame))]
     if table.imputed:
         from sklearn.impute import KNNImputer
 
@@ -187,7 +191,7 @@ def _as_column(block: Block, values: object) -> Column:
         days = array.astype("datetime64[us]").astype(np.int64) / 86_400e6
         return Column(block.name, np.where(np.isnat(array), np.nan, days), is_date=True)
     if array.dtype.kind in "iufb":
-        if block.kind != "text":
+        if block.kind not in ("text", "category"):
             return Column(block.name, array.astype(np.float64))
         array = array.astype(str)
     cells = [
@@ -195,8 +199,8 @@ def _as_column(block: Block, values: object) -> Column:
         for value in array.tolist()
     ]
     text = Column(block.name, np.array(cells, dtype=object))
-    if block.kind == "text" or all(cell is None for cell in cells):
-        return text if block.kind == "text" else Column(block.name, np.full(len(cells), np.nan))
+    if block.kind in ("text", "category") or all(cell is None for cell in cells):
+        return text if block.kind in ("text", "category") else Column(block.name, np.full(len(cells), np.nan))
     read = next(
         (found for form in (NumberFormat(), NumberFormat(True)) if not (found := parse_text(text, form)[0]).is_text),
         None,

@@ -119,11 +119,19 @@ def check_device(device: str) -> None:
 
 
 def _torch_engines() -> list[type[TorchEngine]]:
+    from subswarm.engines.linear.torch import TorchCentroidEngine, TorchLinearEngine, TorchQuadraticEngine
     from subswarm.engines.naive_bayes.torch import TorchGaussianNBEngine
     from subswarm.engines.neighbors.torch import TorchKNeighborsEngine
     from subswarm.engines.normal_cdf.torch import TorchNormalCDFBayesEngine
 
-    return [TorchGaussianNBEngine, TorchKNeighborsEngine, TorchNormalCDFBayesEngine]
+    return [
+        TorchGaussianNBEngine,
+        TorchKNeighborsEngine,
+        TorchNormalCDFBayesEngine,
+        TorchLinearEngine,
+        TorchQuadraticEngine,
+        TorchCentroidEngine,
+    ]
 
 
 def _fast_engines() -> list[type[Engine]]:

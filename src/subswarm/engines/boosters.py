@@ -49,6 +49,8 @@ class Booster(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : model of LightGBM, XGBoost or CatBoost
+        CatBoost without ``cat_features`` gets the columns of dtype ``category`` of a pandas frame as categories, as
+        text, with the missing ones as a category of their own.
     early_stopping : int or None
         Stop after this many trees without a better score on the left-out rows. None never stops.
     random_state : int
@@ -69,6 +71,7 @@ class Booster(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: object) -> Self:
         """Fit the model on most rows, and stop by the others."""
         target: AnyArray = np.asarray(y)
+        X, categories = self._for_catboost(X)
         if is_classifier(self.estimator):
             self.classes_, codes = np.unique(target, return_inverse=True)
             if library_of(self.estimator) == "xgboost":
@@ -78,6 +81,8 @@ class Booster(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         rows = np.setdiff1d(np.arange(len(target)), self.validation_rows_)
         model: Any = clone(self.estimator)
         arguments = dict(params)
+        if categories:
+            arguments["cat_features"] = categories
         if weights is not None:
             arguments["sample_weight"] = weights[rows]
         if len(self.validation_rows_):
@@ -89,6 +94,18 @@ class Booster(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             warnings.filterwarnings("ignore", message="The argument 'eval_set' is deprecated")
             self.estimator_ = model.fit(X, target, **arguments)
         return self
+
+    def _for_catboost(self, X: Any) -> tuple[Any, list[str]]:
+        """Return the table as CatBoost needs it, and its columns of categories."""
+        if library_of(self.estimator) != "catboost" or not hasattr(X, "iloc"):
+            return X, []
+        if self.estimator.get_params().get("cat_features") is not None:
+            return X, []
+        names = [name for name, dtype in X.dtypes.items() if str(dtype) == "category"]
+        X = X.copy()
+        for name in names:
+            X[name] = X[name].astype(object).where(X[name].notna(), "missing").astype(str)
+        return X, names
 
     def _draw_validation_rows(self, y: AnyArray) -> IntArray:
         """Return the rows that decide when to stop: a share of each class, but never all rows of a class."""
@@ -130,7 +147,7 @@ class Booster(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: object) -> AnyArray:
         """Predict the target."""
         check_is_fitted(self)
-        found: AnyArray = np.asarray(self.estimator_.predict(X))
+        found: AnyArray = np.asarray(self.estimator_.predict(self._for_catboost(X)[0]))
         if found.ndim == 2 and found.shape[1] == 1:  # CatBoost, with more than two classes
             found = found[:, 0]
         return self.classes_[found] if library_of(self.estimator) == "xgboost" and hasattr(self, "classes_") else found
@@ -139,7 +156,7 @@ class Booster(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: object) -> FloatArray:
         """Predict the probabilities of the classes."""
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict_proba(X))
+        return np.asarray(self.estimator_.predict_proba(self._for_catboost(X)[0]))
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the accuracy of a classifier, or R² of a regressor."""

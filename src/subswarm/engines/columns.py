@@ -164,8 +164,8 @@ def _listed(columns: Any, mask: Mask, names: Sequence[str] | None) -> Any:
         if names is None or columns not in names:
             return columns  # not a column, but a word such as "from_dtype"
         return columns if mask[list(names).index(columns)] else []
-    if isinstance(columns, int | np.integer):
-        columns = [columns]
+    if isinstance(columns, int | np.integer):  # a transformer that expects a single column, such as one of texts
+        return next(iter(_among(np.array([columns % len(mask)]), mask)), [])
     if isinstance(columns, slice):
         if isinstance(columns.start, str) or isinstance(columns.stop, str):
             places = _places_between(columns, names or [])

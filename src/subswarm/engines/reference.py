@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from sklearn.model_selection import cross_val_score
 from sklearn.utils._param_validation import InvalidParameterError
-from sklearn.utils.parallel import Parallel, delayed
 
 from subswarm._types import Estimator, FloatArray, Mask, Masks
 from subswarm.engines.columns import for_columns, params_for_columns
 from subswarm.engines.data import FoldedData
+from subswarm.engines.workers import Workers
 from subswarm.errors import ScoringError, SettingError
 
 __all__ = ["EstimatorEngine", "fold_scores", "try_scores"]
@@ -26,9 +26,8 @@ class EstimatorEngine:
     def __init__(
         self, estimator: Estimator, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int = 0
     ) -> None:
-        self._estimator = estimator
         self._data = data
-        self._n_jobs = n_jobs
+        self._workers = Workers(estimator, data, n_jobs)
         self._error: Exception | None = None
 
     @classmethod
@@ -48,9 +47,7 @@ class EstimatorEngine:
 
     def fold_losses(self, masks: Masks) -> FloatArray:
         """Return losses of shape (P, n_folds); a row of NaN where the estimator failed."""
-        outcomes = Parallel(n_jobs=self._n_jobs)(
-            delayed(try_scores)(self._estimator, self._data, mask) for mask in masks
-        )
+        outcomes = self._workers.run(try_scores, [(mask,) for mask in masks])
         losses = np.full((len(masks), self._data.n_folds), np.nan)
         for row, outcome in enumerate(outcomes):
             if isinstance(outcome, Exception):

@@ -125,7 +125,11 @@ def _mean_difference(X: FloatArray, rows: IntArray, others: IntArray, neighbours
     distance[rows[:, None] == others] = np.inf
     nearest = np.argsort(distance, axis=1, kind="stable")[:, :neighbours]
     counts = np.isfinite(np.take_along_axis(distance, nearest, axis=1))
-    differences = np.abs(X[rows][:, None] - X[others[nearest]]) * counts[:, :, None]
+    differences = X[others[nearest]]
+    differences -= X[rows][:, None]  # in place: the memory takes longer than the arithmetic
+    np.abs(differences, out=differences)
+    if not counts.all():
+        differences *= counts[:, :, None]
     return np.asarray(differences.sum(axis=1) / np.maximum(counts.sum(axis=1), 1)[:, None])
 
 

@@ -8,15 +8,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from sklearn.utils.parallel import Parallel, delayed
 
 from subswarm._checks import as_masks
-from subswarm._types import Estimator, FloatArray, IntArray, Masks
+from subswarm._types import Estimator, FloatArray, IntArray, Mask, Masks
 from subswarm.engines.base import DEFAULT_MAX_BYTES
 from subswarm.engines.data import FoldedData, Scoring
-from subswarm.engines.importances import score_fold
+from subswarm.engines.importances import FoldFit, score_fold
+from subswarm.engines.workers import Workers
 from subswarm.errors import SubswarmWarning
 from subswarm.objective.objective import Engines, Objective
 
@@ -46,6 +45,7 @@ class FoldwiseObjective(Objective):
         engines = Engines(estimator, data, engine="estimator", device="cpu", n_jobs=n_jobs, max_bytes=DEFAULT_MAX_BYTES)
         super().__init__(estimator, data, engines, ranking_seed, refold=refold)
         self._n_jobs = n_jobs
+        self._workers = Workers(estimator, data, n_jobs)
         self._importances: list[dict[bytes, FloatArray]] = [{} for _ in range(data.n_folds)]
         self._scores: list[dict[bytes, FloatArray]] = [{} for _ in range(data.n_folds)]
         self._error: Exception | None = None
@@ -110,11 +110,7 @@ class FoldwiseObjective(Objective):
         for row, (fold, key) in enumerate(zip(folds.tolist(), _keys(masks), strict=True)):
             if key not in self._memos[fold] and masks[row].any():
                 jobs.setdefault((fold, key), row)
-        parts = [self._data.partition(fold) for fold in range(self.n_partitions)]
-        workers = min(effective_n_jobs(self._n_jobs), max(len(jobs), 1))
-        outcomes = Parallel(n_jobs=workers if workers > 1 else 1)(
-            delayed(score_fold)(self._estimator, parts[fold], masks[row]) for (fold, _), row in jobs.items()
-        )
+        outcomes = self._workers.run(_score_on_fold, [(fold, masks[row]) for (fold, _), row in jobs.items()])
         failed: list[tuple[int, bytes]] = []
         for (fold, key), fit in zip(jobs, outcomes, strict=True):
             if isinstance(fit.scores, Exception):
@@ -129,6 +125,10 @@ class FoldwiseObjective(Objective):
             self._note_failures(len(failed), computed=self.computed + len(failed), error=self._error)
             for fold, key in failed:
                 self._memos[fold][key] = np.array([self._data.scoring.worst])
+
+
+def _score_on_fold(estimator: Estimator, data: FoldedData, fold: int, mask: Mask) -> FoldFit:
+    return score_fold(estimator, data.partition(fold), mask)
 
 
 def foldwise(objective: Objective, n_jobs: int | None = None) -> FoldwiseObjective:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 __all__ = ["Cell", "Chart", "Charts", "Code", "Column", "Heat", "Layer", "Number", "Numbers", "Page", "Part", "Row",
-           "Section", "Table", "Words", "check_renderer", "columns", "number", "render", "rows", "share",
+           "Section", "Table", "Words", "check_renderer", "columns", "number", "render", "rows", "shape", "share",
            "text"]  # fmt: skip
 
 
@@ -65,11 +65,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """The text of a cell, and the value it is sorted by."""
+    """The text of a cell, and the value it is sorted by. A "shape" is drawn: points of lines, one for each class."""
 
     text: str
     value: float | None = None
     kind: str = "text"
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,12 +83,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that can be sorted, and filtered if it is long."""
+    """A table that can be sorted, and filtered if it is long. The legend names the lines of its shapes."""
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     note: str = ""
+    legend: tuple[str, ...] = ()
     kind: ClassVar[str] = "table"
 
 
@@ -226,6 +228,16 @@ def share(value: float | None, words: str | None = None) -> Cell:
     if value is None or not math.isfinite(value):
         return Cell("–", None, "share")
     return Cell(f"{value:.0%}" if words is None else words, float(value), "share")
+
+
+def shape(heights: Sequence[Sequence[float]], words: str) -> Cell:
+    """Make a cell that draws a line for each row of heights; ``words`` say the same for who cannot see it."""
+    top = max((max(line) for line in heights), default=0.0) or 1.0
+    lines = []
+    for line in heights:
+        step = 90 / max(1, len(line) - 1)
+        lines.append(" ".join(f"{1 + step * place:.0f},{23 - 21 * each / top:.1f}" for place, each in enumerate(line)))
+    return Cell(words, None, "shape", tuple(lines))
 
 
 def columns(*named: tuple[str, str] | str) -> tuple[Column, ...]:

@@ -14,15 +14,16 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from subswarm._display import package_versions
+from subswarm._permutation import PermutationTest
 from subswarm._search.honest import HonestScore
 from subswarm._search.result import SearchResult
+from subswarm._search.stability import Stability, stability
 from subswarm._types import Estimator, FloatArray, Mask, Masks
 from subswarm.algorithms import get_algorithm
 from subswarm.engines.data import Scoring
 from subswarm.nested import HeldOut
 from subswarm.objective.scoring import resolve_scoring
 from subswarm.selector import FitFacts, SwarmSelector
-from subswarm.study.analysis.stability import stability
 
 __all__ = ["Selection", "search_with_algorithms", "search_with_seeds"]
 
@@ -104,6 +105,16 @@ class Selection:
         return f"likely between {found.low:.4f} and {found.high:.4f}"
 
     @property
+    def agreement(self) -> str:
+        """How much the islands agree, in words; "" without islands."""
+        found, shares = self.selector.stability_, self.selector.island_shares_
+        if found is None or shares is None or not math.isfinite(found.value):
+            return ""
+        limits = f" (95 % interval {found.low:.2f} to {min(found.high, 1.0):.2f})"
+        always = int((shares == 1).sum())
+        return f"stability {found.value:.2f}{limits}, {always} features selected by every island"
+
+    @property
     def facts(self) -> FitFacts:
         """Seed, number of rows and digest of the data."""
         return self.selector._facts
@@ -164,6 +175,8 @@ class Selection:
             if self.corrected.is_from_left_out
             else "formula",
             "best_score": selector.best_score_,
+            "stability": None if selector.stability_ is None else _stability_json(selector.stability_),
+            "island_shares": None if selector.island_shares_ is None else selector.island_shares_.tolist(),
             "fold_scores": selector.fold_scores_.tolist(),
             "repeats": result.n_partitions,
             "baseline_score": _number_or_none(selector.baseline_score_),
@@ -176,6 +189,7 @@ class Selection:
             ],
             "held_out": None if self.held_out is None else _nested_json(self.held_out),
             "nested_front": self._nested_front(),
+            "permutation_test": None if selector.permutation_test_ is None else _test_json(selector.permutation_test_),
             "seeds": {str(seed): self._brief(other) for seed, other in self.other_seeds.items()},
             "against": {name: self._brief(other) for name, other in self.other_algorithms.items()},
             "front": [
@@ -258,7 +272,7 @@ def _fit_again(
 ) -> SwarmSelector:
     copy: SwarmSelector = clone(selector)
     copy.set_params(**selector._chosen_limits)  # the budget that was chosen, and not another one
-    copy.set_params(checkpoint=None, verbose=0, record=False, held_out=None, **changes)
+    copy.set_params(checkpoint=None, verbose=0, record=False, held_out=None, permutation_test=None, **changes)
     fitted = copy.fit(X, y, **(params or {}))
     if fitted.result_.stop_reason == "interrupted":  # Ctrl-C means all searches, not this one
         raise KeyboardInterrupt
@@ -268,6 +282,14 @@ def _fit_again(
 def _model_name(estimator: Estimator) -> str:
     """Return the class name of an estimator, or of the last step of a pipeline."""
     return type(estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator).__name__
+
+
+def _test_json(found: PermutationTest) -> dict[str, object]:
+    return {"p_value": found.p_value, "count": found.count, "scores": found.scores.tolist()}
+
+
+def _stability_json(found: Stability) -> dict[str, float | None]:
+    return {name: _number_or_none(getattr(found, name)) for name in ("value", "low", "high")}
 
 
 def _nested_json(nested: HeldOut) -> dict[str, object]:

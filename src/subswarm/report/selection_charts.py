@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from subswarm._permutation import PermutationTest
 from subswarm._search.result import History, SearchResult
 from subswarm._types import FloatArray
 from subswarm.report.page import Chart, Heat, Layer
 from subswarm.report.record import Selection
 
-__all__ = ["score_chart", "size_chart", "trade_off_chart"]
+__all__ = ["permutation_chart", "score_chart", "size_chart", "trade_off_chart"]
 
 _MOST_CELLS = 120
 
@@ -42,13 +43,12 @@ def trade_off_chart(selection: Selection) -> Chart:
             selection.scores(front.fitness),
             notes=[_cut(", ".join(selection.names_in(mask))) for mask in front.masks],
         ),
-        Layer("selected", [selector.n_features_], [selector.best_score_], "mark", 1),
+        Layer("selected", [selector.n_features_], [_score_of_selected(selection)], "mark", 1),
     ]
     return Chart(
         "Score against number of features",
-        "Each dot is a subset visited, with its score on the repeat of the cross-validation that its island uses. The "
-        "line connects the subsets that the islands agree on, scored on all repeats. The selected subset is the "
-        "largest of them whose score is close to the best."
+        "Each dot is a subset visited, with its score in one division into folds. The line and the selected subset are "
+        "scored in all divisions, so they are lower than the luckiest dots."
         if _islands_agreed(result.history)
         else "Each dot is a subset visited; the line connects the best subset of each size.",
         "features",
@@ -57,16 +57,38 @@ def trade_off_chart(selection: Selection) -> Chart:
     )
 
 
+def permutation_chart(test: PermutationTest, scoring: str) -> Chart:
+    """Chart the scores of searches on shuffled targets, and that of the search on the given one."""
+    ends = [0, len(test.scores) + 1]
+    return Chart(
+        "Scores on shuffled targets",
+        "Each dot is the score that the same search reports on a shuffled target, in ascending order. The line is its "
+        "score on the given target.",
+        "shuffled targets",
+        scoring,
+        (
+            Layer("given target", ends, [test.score, test.score], colour=1),
+            Layer("shuffled targets", list(range(1, ends[1])), sorted(test.scores.tolist()), "dots", 7),
+        ),
+    )
+
+
+def _score_of_selected(selection: Selection) -> float:
+    """Return the score of the selected subset as the line has it, or on its own folds if it is not on the line."""
+    front, selector = selection.result.front, selection.selector
+    found = np.flatnonzero((front.masks == selector.support_).all(axis=1))
+    return selection.scores(front.fitness[found[:1]])[0] if len(found) else selector.best_score_
+
+
 def score_chart(selection: Selection) -> Chart:
     """Chart the best score so far against the evaluations, for each algorithm."""
     runs = {selection.result.algorithm: selection.result}
     runs |= {name: other.result_ for name, other in selection.other_algorithms.items()}
-    note = f"{selection.scoring.name} of the best subset so far."
+    note = f"{selection.scoring.name} of the best subset so far, in the cross-validation that the search maximised."
     if _islands_agreed(selection.result.history):
         note += (
-            " Each island of the swarm searches on its own repeat of the cross-validation, so until the last step the "
-            "score is that of one repeat. The subset they agree on is scored on all repeats, and its score is lower "
-            "because it is less optimistic."
+            " Each part of the search has its own division into folds, and the line shows the best score on any of "
+            "them. The selected subset is scored on all of them, so its score is lower than the end of the line."
         )
     return Chart(
         "The best score so far",
@@ -74,7 +96,12 @@ def score_chart(selection: Selection) -> Chart:
         "evaluations",
         selection.scoring.name,
         tuple(
-            Layer(name, run.history.evaluations.tolist(), selection.scores(run.history.best_fitness), colour=place)
+            Layer(
+                name,
+                run.history.evaluations[: _steps_alike(run.history)].tolist(),
+                selection.scores(run.history.best_fitness[: _steps_alike(run.history)]),
+                colour=place,
+            )
             for place, (name, run) in enumerate(runs.items())
         ),
     )
@@ -95,6 +122,13 @@ def size_chart(selection: Selection) -> Chart:
         (size,),
         heat,
     )
+
+
+def _steps_alike(history: History) -> int:
+    """Return how many steps have the same kind of loss: the last ones may be scored on all repeats instead of one."""
+    best = history.best_fitness
+    worse = np.flatnonzero(best > np.minimum.accumulate(best))
+    return int(worse[0]) if len(worse) else len(best)
 
 
 def _islands_agreed(history: History) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from subswarm._display import package_versions
 from subswarm._files import write_whole
 from subswarm._search.result import one_standard_error
+from subswarm._search.stability import stability
 from subswarm._types import FloatArray
 from subswarm.errors import SettingError
 from subswarm.nested import HeldOut
@@ -27,17 +28,17 @@ from subswarm.report.page import (
     number,
     render,
     rows,
+    shape,
     share,
     text,
 )
 from subswarm.report.record import Selection
-from subswarm.report.selection_charts import score_chart, size_chart, trade_off_chart
+from subswarm.report.selection_charts import permutation_chart, score_chart, size_chart, trade_off_chart
 from subswarm.report.summary import OPTIMISTIC
-from subswarm.study.analysis.stability import stability
 
 __all__ = ["selection_page", "write_page"]
 
-_MOST_LISTED = 40
+_STOPS = {"evaluations": "the limit of evaluations", "seconds": "the time limit", "patience": "no improvement"}
 
 
 def write_page(selection: Selection, path: str | PathLike[str]) -> Path:
@@ -99,13 +100,60 @@ def _selected(selection: Selection) -> tuple[Part, ...]:
         numbers.append(
             Number(f"{name}, nested", f"{selection.held_out.score:.4f}", "on rows that the search did not use")
         )
-    listed = ", ".join(selection.selected)
-    few = selector.n_features_ <= _MOST_LISTED
     return (
         *(Words(f"Warning: {sentence}", "note") for sentence in selection.warnings),
         Numbers(tuple(numbers)),
-        Words(f"Selected: {listed}." if few else "The selected features are marked in the table."),
+        *_selected_features(selection),
         _features(selection),
+    )
+
+
+def _selected_features(selection: Selection) -> tuple[Part, ...]:
+    """Return the table of the selected features; without a recorded search there are only their names."""
+    facts = selection.selector._column_facts
+    if facts is None:
+        return (Words(f"Selected: {', '.join(selection.selected)}."),)
+    repeated, name = selection.repeated_supports, selection.scoring.name
+    losses = np.where(np.isnan(facts.losses), np.inf, facts.losses)
+    order = np.argsort(-losses if np.isfinite(losses).any() else np.zeros(len(losses)), kind="stable")
+    by_class = selection.task == "classification"
+    cells = []
+    for row in order.tolist():
+        column, loss = int(facts.columns[row]), float(facts.losses[row])
+        without = selection.scoring.score(loss) - selection.selector.best_score_ if math.isfinite(loss) else None
+        medians = ", ".join(
+            f"{label} {median:.4g}" for label, median in zip(facts.classes, facts.medians[row], strict=True)
+        )
+        cells.append(
+            [
+                text(selection.names[column]),
+                *(
+                    [share(repeated[:, column].mean(), f"{repeated[:, column].sum()} of {len(repeated)}")]
+                    if len(repeated)
+                    else []
+                ),
+                number(without, "+.4f"),
+                shape(facts.shares[row].tolist(), f"medians: {medians}"),
+            ]
+        )
+    note = (
+        f"Without it: how {name} changes if only this feature is left out; near zero means that others can replace it. "
+        f"Distribution: the values of the feature in each {'class' if by_class else 'third of the target'}."
+    )
+    more = selection.selector.n_features_ - len(facts.columns)
+    return (
+        Table(
+            "Selected features",
+            columns(
+                "feature",
+                *([("also chosen by", "share")] if len(repeated) else []),
+                ("without it", "number"),
+                ("distribution", "shape"),
+            ),
+            rows(cells),
+            note=note + (f" {more} more selected features are marked in the next table." if more else ""),
+            legend=facts.classes,
+        ),
     )
 
 
@@ -115,6 +163,8 @@ def _features(selection: Selection) -> Table:
     shares: list[tuple[str, FloatArray, int]] = []
     if len(repeated):
         shares.append((f"selected by {len(repeated)} repeated searches", repeated.mean(axis=0), len(repeated)))
+    if selector.island_shares_ is not None:
+        shares.append(("selected by islands", selector.island_shares_, 0))
     if result.recording is not None:
         shares.append(("in subsets visited", result.recording.chosen / len(result.recording.fitness), 0))
     shares.append(("in the best subset of each size", result.front.masks.mean(axis=0), 0))
@@ -152,6 +202,16 @@ def _reliability(selection: Selection) -> tuple[Part, ...]:
         ]
     else:
         parts = [Words(verdict(nested)), _nested_numbers(nested), _nested_folds(nested)]
+    if selector.permutation_test_ is not None:
+        parts.append(Words(f"Permutation test: {selector.permutation_test_.sentence()}."))
+        parts.append(permutation_chart(selector.permutation_test_, selection.scoring.name))
+    if selection.agreement:
+        parts.append(
+            Words(
+                f"The islands of the search, each with other rows: {selection.agreement}. 1 means that all select the "
+                "same features, 0 that they agree no more than by chance."
+            )
+        )
     parts.append(_agreement(selection))
     if selection.other_seeds:
         parts.append(_seeds(selection))
@@ -358,9 +418,8 @@ def _search(selection: Selection) -> tuple[Part, ...]:
     return (
         Words(
             f"{result.algorithm} made {result.evaluations} evaluations, {result.computed} of them of new subsets, and "
-            f"was stopped by {result.stop_reason}. It took {seconds:.1f} s: {result.algorithm_seconds:.2f} s in the "
-            f"algorithm (T1) and {result.evaluation_seconds:.1f} s in evaluation (T2), with the engine "
-            f"{result.engine!r}."
+            f"was stopped by {_STOPS.get(result.stop_reason, result.stop_reason)}. It took {seconds:.1f} s: "
+            f"{result.algorithm_seconds:.2f} s to choose subsets and {result.evaluation_seconds:.1f} s to score them."
         ),
         score_chart(selection),
         size_chart(selection),

@@ -1,4 +1,4 @@
-"""Charts of a study: the paper's Fig. 1 for any study, improvement and reduction against evaluations."""
+"""Charts of a study: improvement and reduction against evaluations, as in Fig. 1 of the paper."""
 
 from __future__ import annotations
 
@@ -52,8 +52,18 @@ def _charts(results: Results, dataset: str, model: str, cells: dict[str, Cell]) 
         else f"mean over the runs; point at a line to see its band of {band}"
     )
     charts = (
-        ("Improvement on all features", f"PI of the best subset so far: {runs}.", "PI %", improvements),
-        ("Features left out", f"Ξ of the best subset so far: {runs}.", "Ξ %", reductions),
+        (
+            "Improvement on all features",
+            f"Percent by which the error of the best subset so far is below that of all features: {runs}.",
+            "improvement %",
+            improvements,
+        ),
+        (
+            "Features left out",
+            f"Percent of the features that the best subset so far leaves out: {runs}.",
+            "left out %",
+            reductions,
+        ),
     )
     return [Chart(title, note, "evaluations", unit, tuple(layers)) for title, note, unit, layers in charts if layers]
 

@@ -45,8 +45,8 @@ def study_page(path: str | PathLike[str], *, live: bool = False) -> str:
     if results is not None:
         sections += [
             Section("trust", "How reliable is it?", _trust(path, status, results)),
-            Section("compared", "How it compares", _tables(results, ("error", "cardinality", "tests", "claims"))),
-            Section("course", "How the searches went", (*problem_charts(results), *_tables(results, ("time",)))),
+            Section("compared", "How it compares", _tables(results, _compared(status))),
+            Section("course", "How long the searches took", _tables(results, ("time",))),
         ]
     sections.append(Section("again", "How to reproduce it", _again(path)))
     return render(
@@ -91,7 +91,8 @@ def _cell(word: str, kind: str) -> Cell:
 
 
 def _lead(status: Status, results: Results | None) -> str:
-    progress = f"{status.done} of {status.planned} runs are done ({status.protocol} protocol)."
+    protocol = f" ({status.protocol} protocol)" if status.name in BUILT_IN else ""
+    progress = f"{status.done} of {status.planned} runs are done{protocol}."
     if results is None:
         return f"{progress} There is nothing to compare yet."
     return " ".join([progress, *(_describe_leader(results, model) for model in results.models)])
@@ -135,7 +136,13 @@ def _found(status: Status, results: Results | None) -> tuple[Part, ...]:
             for group in status.groups
         ),
     )  # fmt: skip
-    return (Numbers(tuple(figures)), *(_tables(results, ("friedman", "ranks")) if results else ()), progress)
+    shown = (*problem_charts(results), *_tables(results, ("friedman", "ranks"))) if results else ()
+    return (Numbers(tuple(figures)), *shown, progress)
+
+
+def _compared(status: Status) -> tuple[str, ...]:
+    """Return the names of the tables that compare; only a study of the paper has its claims."""
+    return ("error", "cardinality", "tests", *(("claims",) if status.name in BUILT_IN else ()))
 
 
 def _trust(path: str | PathLike[str], status: Status, results: Results) -> tuple[Part, ...]:
@@ -162,8 +169,32 @@ def _trust(path: str | PathLike[str], status: Status, results: Results) -> tuple
 
 
 def _tables(results: Results, names: Sequence[str]) -> tuple[Part, ...]:
-    grids = [grid for name in names for grid in make_tables(results, name) if grid.rows]
-    return tuple(part for grid in grids for part in grid_parts(grid))
+    grids = [grid for name in names for grid in make_tables(results, name)]
+    if results.info.name not in BUILT_IN:
+        grids = [_without_paper(grid) for grid in grids]
+    return tuple(part for grid in grids if grid.rows for part in grid_parts(grid))
+
+
+_PLAIN = {"sound protocol, ": "", "PI %": "improvement %", "Ξ %": "left out %", "Ξ": "share left out", "ξ": "features"}
+"""Words of the paper, and those for a study of other questions."""
+
+
+def _without_paper(grid: Grid) -> Grid:
+    """Return a table without the columns, rows and words of the paper, for studies of other questions."""
+    kept = [place for place, heading in enumerate(grid.headers) if "paper" not in heading]
+    lines = [row for row in grid.rows if not any(cell.startswith("paper") for cell in row[:3])]
+    return Grid(
+        _plain(grid.title),
+        tuple(_plain(grid.headers[place]) for place in kept),
+        tuple(tuple(_plain(row[place]) for place in kept) for row in lines),
+        tuple(_plain(note) for note in grid.notes if "paper" not in note),
+    )
+
+
+def _plain(words: str) -> str:
+    for theirs, ours in _PLAIN.items():
+        words = words.replace(theirs, ours)
+    return words
 
 
 def _command(path: str | PathLike[str]) -> str:
@@ -185,7 +216,7 @@ def _again(path: str | PathLike[str]) -> tuple[Part, ...]:
     with Store.reading(path) as store:
         info, digest, found = store.info(), store.content_digest(), store.rows()
     facts: dict[str, object] = {
-        "protocol": info.protocol,
+        **({"protocol": info.protocol} if info.name in BUILT_IN or info.protocol != "sound" else {}),
         "evaluations per run": info.evaluations,
         "folds": info.folds,
         **({"repeats of cross-validation": info.repeats} if info.repeats > 1 else {}),

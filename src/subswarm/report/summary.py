@@ -30,6 +30,10 @@ def print_summary(selection: Selection, console: Console | None = None) -> None:
     details.add_column(style="bold", no_wrap=True)
     details.add_column(overflow="fold")
     details.add_row("features", Text(", ".join(selection.selected)))
+    if selector.permutation_test_ is not None:
+        details.add_row("chance", selector.permutation_test_.sentence())
+    if selection.agreement:
+        details.add_row("islands", selection.agreement)
     details.add_row(
         "search",
         f"{result.algorithm}, {result.evaluations} evaluations, {result.computed} distinct, {seconds:.1f} s, "
@@ -82,6 +86,8 @@ def summary_html(selector: SwarmSelector) -> str:
                 for name, score in list(selector.scores_.items())[1:]
             },
             "selected": ", ".join(selection.selected),
+            **({} if selector.permutation_test_ is None else {"chance": selector.permutation_test_.sentence()}),
+            **({"islands": selection.agreement} if selection.agreement else {}),
             **{f"warning {number}": sentence for number, sentence in enumerate(selection.warnings, 1)},
         }
     ) + result_html(selector.result_, names)

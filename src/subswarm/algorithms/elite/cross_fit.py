@@ -151,7 +151,7 @@ def prefixes(votes: FloatArray, places: IntArray, sizes: IntArray) -> tuple[Mask
 
 
 def rank_finalists(
-    masks: Masks, left_out: FloatArray, within: FloatArray, sizes: int, trust: float, n_rows: int
+    masks: Masks, left_out: FloatArray, within: FloatArray, sizes: int, trust: float, n_rows: int, islands: Masks
 ) -> Finalists:
     """Return the candidates, the best first.
 
@@ -163,13 +163,14 @@ def rank_finalists(
     sizes : number of sizes of each ranking
     trust : weight of ``within``
     n_rows : number of rows: with many, the losses of neighbouring sizes say less than a size's own
+    islands : the corresponding prefixes of each island, shape (K, C, n)
     """
     reach = 1 if n_rows >= MANY_ROWS else 2
     outside = _smooth(left_out.reshape(-1, sizes, left_out.shape[1]), reach).reshape(left_out.shape)
     paired = (1 - trust) * outside + trust * _smooth(within.reshape(-1, sizes, 1), reach).reshape(-1, 1)
     fitness = paired.mean(axis=1)
     order = np.lexsort((masks.sum(axis=1), fitness))
-    return Finalists(masks[order], fitness[order], paired[order], outside[order])
+    return Finalists(masks[order], fitness[order], paired[order], outside[order], islands[order])
 
 
 def _smooth(losses: FloatArray, reach: int) -> FloatArray:

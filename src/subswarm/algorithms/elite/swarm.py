@@ -222,12 +222,13 @@ class TwoDElite(Algorithm[EliteSwarm]):
         if len(state.agreed) and self.cross_fit is not None:
             sizes = len(nested_sizes(state.agreed.shape[1], self.agreement_sizes))
             trust, rows = self.cross_fit.trust(state.agreed.shape[1]), self.cross_fit.n_rows
-            return rank_finalists(state.agreed, state.left_out, state.agreed_fitness, sizes, trust, rows)
+            islands = self._candidates_of_islands(state)
+            return rank_finalists(state.agreed, state.left_out, state.agreed_fitness, sizes, trust, rows, islands)
         if len(state.agreed):
             masks, fitness = state.agreed, state.agreed_fitness
             good = fitness <= fitness.min() + self.tolerance * np.ptp(fitness)
             order = np.lexsort((fitness, -masks.sum(axis=1), ~good))
-            return Finalists(masks[order], fitness[order])
+            return Finalists(masks[order], fitness[order], islands=_best_of_islands(state, len(order)))
         order = np.lexsort((state.cardinality, state.fitness))[: int(np.isfinite(state.fitness).sum())]
         return Finalists(state.elite[order], state.fitness[order])
 
@@ -366,6 +367,11 @@ class TwoDElite(Algorithm[EliteSwarm]):
         )
         return self.rules(n_features).legalize(masks, rng, preference=scores)
 
+    def _candidates_of_islands(self, swarm: EliteSwarm) -> Masks:
+        """Return the candidates of each island, shape (A, C, n)."""
+        rng = np.random.default_rng(0)  # only draws where limits leave a choice
+        return np.stack([self._candidates(swarm, rng, island) for island in range(swarm.island_count)], axis=1)
+
     def _agreed(self, swarm: EliteSwarm, rng: Generator) -> Masks:
         """Return prefixes of the ranking by votes, made legal, shape (A, n)."""
         voters = swarm.ranking()[:, : self.agreement].ravel()
@@ -373,6 +379,14 @@ class TwoDElite(Algorithm[EliteSwarm]):
         rules = self.rules(nested.shape[1])
         legal = rules.legalize(nested, rng, preference=np.broadcast_to(votes, nested.shape))
         return np.unique(legal, axis=0)
+
+
+def _best_of_islands(swarm: EliteSwarm, count: int) -> Masks | None:
+    """Return the best subset of each island, shape (count, C, n): the same for all finalists; None for one island."""
+    if swarm.island_count < 2:
+        return None
+    best = swarm.elite[swarm.ranking()[:, 0]]
+    return np.broadcast_to(best, (count, *best.shape))
 
 
 def _first_partition(walk: Walk) -> IntArray:

@@ -1,4 +1,4 @@
-"""The two-dimensional learning of the paper, as pure functions on all particles at once.
+"""The two-dimensional learning of the paper, as pure functions on all particles at once, with exemplars and schedules.
 
 P particles, n features. A position is a row of ``masks`` (P, n). A velocity has shape (2, n): its first row holds the
 likelihood of each cardinality 1..n (the paper's ρ), its second the likelihood of each feature (σ). Labels in
@@ -7,32 +7,48 @@ parentheses are the paper's equations; the D numbers are decisions listed in doc
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import Protocol, cast
 
 import numpy as np
 from numpy.random import Generator
 
 from subswarm._types import FloatArray, IntArray, Mask, Masks
+from subswarm.algorithms.bests import Bests
 from subswarm.algorithms.compiled import kernel_or
 from subswarm.algorithms.two_d import numpy as learning_numpy
 
 __all__ = [
     "CARDINALITY",
     "FEATURE",
+    "INERTIA_SCHEDULES",
+    "UNIFICATION_SCHEDULES",
     "add_influence",
     "add_pull",
     "carried",
+    "comprehensive_teachers",
     "fresh_velocity",
     "greedy_cardinality",
+    "inertia_at",
+    "learning_probability",
+    "linear",
     "merit",
     "ranked_features",
+    "ring_best",
+    "ring_leaders",
     "roulette_cardinality",
     "self_influence",
+    "unification_at",
     "wheel_position",
 ]
 
 CARDINALITY, FEATURE = 0, 1
 """The rows of a velocity and of a learning set."""
+
+INERTIA_SCHEDULES = ("constant", "linear", "printed")
+UNIFICATION_SCHEDULES = ("linear", "modular", "exponential", "sigmoid")
+SIGMOID_STEEPNESS = 10.0
 
 
 def add_pull(
@@ -176,3 +192,86 @@ class _Kernels(Protocol):
 
 def _kernels() -> _Kernels:
     return cast(_Kernels, kernel_or(learning_numpy, "two_d.numba"))
+
+
+# Exemplars: whose personal best a particle learns from.
+
+
+def ring_best(bests: Bests, radius: int = 1) -> Masks:
+    """Return nbest (D5), the best personal best within ``radius`` neighbours on either side of a ring, shape (P, n).
+
+    Ties go to the particle itself, then to the nearest neighbour.
+    """
+    return bests.masks[ring_leaders(bests, radius)]
+
+
+def ring_leaders(bests: Bests, radius: int = 1) -> IntArray:
+    """Return the particle whose personal best is the best of each particle's neighbourhood, shape (P,)."""
+    everyone, neighbours = _ring(len(bests.fitness), radius)
+    nearest = bests.fitness[neighbours].argmin(axis=1)
+    return np.asarray(neighbours[everyone, nearest])
+
+
+@lru_cache(maxsize=16)
+def _ring(count: int, radius: int) -> tuple[IntArray, IntArray]:
+    """Return the particles (P,) and their neighbourhoods (P, K): the particle itself first, then the nearest."""
+    reach = min(radius, count // 2)
+    offsets = [0, *(sign * distance for distance in range(1, reach + 1) for sign in (-1, 1))]
+    everyone = np.arange(count)
+    return everyone, (everyone[:, None] + offsets) % count
+
+
+def learning_probability(particles: int) -> FloatArray:
+    """Return Pc of each particle (Liang et al., 2006): from 0.05 for the first to 0.5 for the last, shape (P,)."""
+    place = np.arange(particles) / max(particles - 1, 1)
+    return np.asarray(0.05 + 0.45 * np.expm1(10 * place) / np.expm1(10))
+
+
+def comprehensive_teachers(rows: IntArray, n_features: int, fitness: FloatArray, rng: Generator) -> IntArray:
+    """Return the particle from whose personal best each of ``rows`` learns each feature, shape (len(rows), n).
+
+    With probability Pc this is the better of two random other particles, otherwise the particle itself. A particle that
+    would learn nothing from others learns one random feature from another particle.
+    """
+    particles, shape = len(fitness), (len(rows), n_features)
+    own = np.broadcast_to(rows[:, None], shape)
+    first, second = ((own + rng.integers(1, particles, size=shape)) % particles for _ in range(2))
+    others = np.where(fitness[second] < fitness[first], second, first)
+    from_others = rng.random(shape) < learning_probability(particles)[rows][:, None]
+    teachers = np.where(from_others, others, own)
+    alone = np.flatnonzero(~from_others.any(axis=1))
+    feature = rng.integers(n_features, size=len(alone))
+    teachers[alone, feature] = others[alone, feature]
+    return teachers
+
+
+# Settings that change over a run; ``progress`` goes from 0 to 1.
+
+
+def linear(start: float, end: float, progress: float) -> float:
+    """Interpolate linearly from ``start`` to ``end``.
+
+    Examples
+    --------
+    >>> linear(0.9, 0.4, 0.5)
+    0.65
+    """
+    return start + (end - start) * progress
+
+
+def inertia_at(schedule: str, start: float, end: float, progress: float) -> float:
+    """Return ω: constant, linear, or as printed in the paper, (ω0 - ωf) t / T, which grows from 0 (D1)."""
+    if schedule == "constant":
+        return start
+    return linear(start, end, progress) if schedule == "linear" else (start - end) * progress
+
+
+def unification_at(schedule: str, start: float, end: float, period: int, step: int, progress: float) -> float:
+    """Return u: linear from ``start`` to ``end``, mod(t, q)/q, 2^(t/T) - 1, or a sigmoid in t/T."""
+    if schedule == "linear":
+        return linear(start, end, progress)
+    if schedule == "modular":
+        return step % period / period
+    if schedule == "exponential":
+        return math.exp(progress * math.log(2)) - 1
+    return 1 / (1 + math.exp(-SIGMOID_STEEPNESS * (progress - 0.5)))

@@ -16,9 +16,16 @@ from subswarm.algorithms.bests import Bests, first_bests, improved, updated
 from subswarm.algorithms.control import Control, controlled_settings
 from subswarm.algorithms.layout import Layout, StatePart
 from subswarm.algorithms.two_d import learning
-from subswarm.algorithms.two_d.exemplars import comprehensive_teachers, ring_best
-from subswarm.algorithms.two_d.learning import CARDINALITY, FEATURE
-from subswarm.algorithms.two_d.schedules import INERTIA_SCHEDULES, UNIFICATION_SCHEDULES, inertia_at, unification_at
+from subswarm.algorithms.two_d.learning import (
+    CARDINALITY,
+    FEATURE,
+    INERTIA_SCHEDULES,
+    UNIFICATION_SCHEDULES,
+    comprehensive_teachers,
+    inertia_at,
+    ring_best,
+    unification_at,
+)
 from subswarm.errors import SettingError
 
 __all__ = ["Exemplars", "Pull", "Swarm", "TwoD", "TwoDCLPSO", "TwoDGPSO", "TwoDLPSO", "TwoDUPSO"]

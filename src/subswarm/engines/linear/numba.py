@@ -197,6 +197,38 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
             scores.base[p, f] = 16.0 * 2.3e-16 * (k + 2) * constant
             if systems.quadratic:
                 scores.base[p, f] += error * np.sqrt(largest * farthest)
+            length = 0.0
+            for i in range(k):
+                sums[i] = systems.shift[f, chosen[kept[i]]] * scale[i]
+                length += sums[i] * sums[i]
+            length = np.sqrt(length)
+            scores.base[p, f] += 16.0 * 2.3e-16 * (k + 2) * np.sqrt(largest) * length
+            if systems.uncentred:
+                own = _solution_length(inverse, sums, solved[0])
+                scores.rate[p, f] += error * own
+                scores.base[p, f] += error * (own + np.sqrt(largest)) * length
+
+
+@njit(nogil=True, cache=True, fastmath=_SUMS)
+def _solution_length(inverse: FloatArray, side: FloatArray, room: FloatArray) -> float:
+    """Return the length of the solution of a system, given the inverse of its Cholesky factor and the right side.
+
+    ``side`` is overwritten.
+    """
+    k = len(inverse)
+    for i in range(k):
+        value = 0.0
+        for j in range(i + 1):
+            value += inverse[i, j] * side[j]
+        room[i] = value
+    side[:k] = 0.0
+    for i in range(k):
+        for j in range(i + 1):
+            side[j] += inverse[i, j] * room[i]
+    total = 0.0
+    for i in range(k):
+        total += side[i] * side[i]
+    return float(np.sqrt(total))
 
 
 @njit(nogil=True, cache=True, fastmath=_SUMS)

@@ -66,6 +66,13 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
             scores.base[p, f] = 16.0 * EPS * (k + 2) * (np.abs(offset) + 0.5 * squares).max()
             if systems.quadratic:
                 scores.base[p, f] += error * largest * np.sqrt((target**2).sum(axis=0).max())
+            shift = systems.shift[f, used] * scale
+            length = np.sqrt((shift**2).sum())
+            scores.base[p, f] += 16.0 * EPS * (k + 2) * largest * length
+            if systems.uncentred:
+                own = np.sqrt(((inverse.T @ (inverse @ shift)) ** 2).sum())
+                scores.rate[p, f] += error * own
+                scores.base[p, f] += error * (own + largest) * length
 
 
 def inverse_factor(matrix: FloatArray, least: float) -> FloatArray | None:

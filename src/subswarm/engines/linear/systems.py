@@ -60,7 +60,11 @@ def rules_for(model: BaseEstimator, n_rows: int) -> SystemRules:
         least = max(float(model.tol), 4.0 * EPS) ** 2
         return SystemRules(quadratic=True, drops=True, rounding=rounding, most_kappa=0.25 / least, least_between=least)
     return SystemRules(
-        quadratic=True, drops=model.solver == "lsqr", rounding=rounding, shrink=float(model.shrinkage or 0.0)
+        quadratic=True,
+        uncentred=True,
+        drops=model.solver == "lsqr",
+        rounding=rounding,
+        shrink=float(model.shrinkage or 0.0),
     )
 
 
@@ -111,6 +115,7 @@ def _least_squares_system(
         prior=np.zeros(T),
         noise=noise,
         residue=residue,
+        shift=centre,
         test=test - centre,
     )
 
@@ -146,6 +151,7 @@ def _discriminant_system(
         prior=prior,
         noise=noise,
         residue=np.zeros(len(gram)),
+        shift=middle,
         test=test - middle,
     )
 

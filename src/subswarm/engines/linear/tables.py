@@ -31,7 +31,9 @@ class Systems(NamedTuple):
     offset, prior : (F, T)
     noise : (F, n), how far rounding can move a column of the training rows (a length)
     residue : (F, n), squared length of what rounding left of a column without variance; the column counts as zero
+    shift : (F, n), what is subtracted from the test rows here, but not by scikit-learn
     n_targets : (F,), right sides in use
+    uncentred : whether scikit-learn solves for the class means as they are, so that weights and scores grow with them
     drops : whether a column of zeros gets a weight of zero; otherwise the subset is left to scikit-learn
     rounding : roundings in an entry of the Gram matrix
     most_error : largest relative error of the weights; subsets that exceed it are left to scikit-learn
@@ -48,10 +50,12 @@ class Systems(NamedTuple):
     prior: FloatArray
     noise: FloatArray
     residue: FloatArray
+    shift: FloatArray
     n_targets: Int64Array
     ridge: float
     shrink: float
     quadratic: bool
+    uncentred: bool
     drops: bool
     rounding: float
     most_error: float
@@ -118,6 +122,7 @@ class FoldSystem:
     prior: FloatArray
     noise: FloatArray
     residue: FloatArray
+    shift: FloatArray
     test: FloatArray
 
 
@@ -128,6 +133,7 @@ class SystemRules:
     ridge: float = 0.0
     shrink: float = 0.0
     quadratic: bool = False
+    uncentred: bool = False
     drops: bool = False
     rounding: float = 0.0
     most_error: float = 1e-3
@@ -148,10 +154,12 @@ def stack_systems(folds: Sequence[FoldSystem], rules: SystemRules) -> Systems:
         np.stack([_widened(fold.prior, T) for fold in folds]),
         np.stack([fold.noise for fold in folds]),
         np.stack([fold.residue for fold in folds]),
+        np.stack([fold.shift for fold in folds]),
         np.array([len(fold.offset) for fold in folds], dtype=np.int64),
         rules.ridge,
         rules.shrink,
         rules.quadratic,
+        rules.uncentred,
         rules.drops,
         rules.rounding,
         rules.most_error,
