@@ -28,6 +28,7 @@ from subswarm.algorithms.fold_race import FoldRace
 from subswarm.engines.importances import _prediction_changes, importances_of, score_fold
 from subswarm.errors import SettingError
 from subswarm.objective.foldwise import foldwise
+from subswarm.objective.objective import Objective
 
 WINE = load_wine(return_X_y=True)
 TREE = DecisionTreeClassifier(random_state=0)
@@ -388,8 +389,8 @@ def test_a_wrong_budget_is_an_error_that_names_it(settings, sentence):
 
 
 def test_a_long_search_is_announced_before_it_starts(capsys):
-    SwarmSelector(Slow(), cv=3, max_fits=130, max_seconds=11.0, verbose=1, callbacks=[lambda _: True]).fit(*WINE)
-    assert "the search makes at most 130 fits on 3 folds" in capsys.readouterr().err
+    SwarmSelector(Slow(), cv=3, max_fits=1000, verbose=1, callbacks=[lambda _: True]).fit(*WINE)
+    assert "the search makes at most 1000 fits on 3 folds" in capsys.readouterr().err
 
 
 def test_nested_cross_validation_has_the_budget_of_the_search_itself():
@@ -402,3 +403,21 @@ def test_a_race_of_repeats_runs_the_guided_search_on_single_repeats():
     objective = make_objective(TREE, *WINE, cv=3, repeats=3)
     result = search(Race(TwoDGuided()), objective, Budget(evaluations=80), rng=0)
     assert result.evaluations <= 80
+
+
+class Noting(Objective):
+    """An objective that notes how many subsets it is asked for at once."""
+
+    def __call__(self, masks, partitions=None):
+        self.asked_at_once.append(len(masks))
+        return super().__call__(masks, partitions)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_every_worker_gets_a_subset_however_slow_the_fits_are(n_jobs):
+    objective = make_objective(TREE, *WINE, cv=2, n_jobs=n_jobs)
+    objective.__class__, objective.asked_at_once = Noting, []
+    assert objective.at_once == n_jobs
+    search("2d-upso", objective, Budget(seconds=1e-9), rng=0)
+    assert objective.asked_at_once == [n_jobs]
+    assert make_objective(GaussianNB(), *WINE, n_jobs=n_jobs).at_once == 1
