@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -15,14 +19,16 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
 from subswarm import Budget, SwarmSelector, make_objective, search
 from subswarm._search.plan import PlanLimits, plan_search
 from subswarm.algorithms import Race, TwoDElite, TwoDGuided
 from subswarm.algorithms.fold_race import FoldRace
-from subswarm.engines.importances import importances_of, score_fold
+from subswarm.engines.importances import _prediction_changes, importances_of, score_fold
 from subswarm.errors import SettingError
 from subswarm.objective.foldwise import foldwise
+from subswarm.objective.objective import Objective
 
 WINE = load_wine(return_X_y=True)
 TREE = DecisionTreeClassifier(random_state=0)
@@ -128,10 +134,46 @@ def test_a_model_without_importances_gets_them_from_the_changes_of_its_predictio
     for model in (HistGradientBoostingClassifier(max_iter=5), KNeighborsClassifier()):
         objective = foldwise_objective(model, table)
         every = np.ones((1, 24), dtype=bool)
-        objective(every)
+        with threadpool_limits(1):
+            objective(every)
         importances = objective.importances(every)[0]
         assert sorted(np.argsort(-importances)[:4]) == [0, 1, 2, 3]
         assert objective.offers_importances == isinstance(model, HistGradientBoostingClassifier)
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars", "sparse"])
+def test_the_changes_of_predictions_are_the_same_for_tables_of_any_kind(kind):
+    X, y = planted(90, 6, 2)
+    X = np.round(X, 1)
+    model = KNeighborsClassifier(algorithm="brute").fit(X, np.array(["no", "yes"])[y])
+    table = {
+        "array": lambda: X,
+        "pandas": lambda: pd.DataFrame(X, columns=list("abcdef")).set_index(np.arange(90) + 7),
+        "polars": lambda: pytest.importorskip("polars").DataFrame(X, schema=list("abcdef")),
+        "sparse": lambda: sparse.csr_matrix(X),
+    }[kind]()
+    expected = np.zeros(6)
+    usual = model.predict_proba(X)
+    for column in range(6):
+        changed = X.copy()
+        changed[:, column] = np.roll(X[:, column], -45)
+        expected[column] = np.abs(model.predict_proba(changed) - usual).mean()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the model was fitted without names
+        assert _prediction_changes(model, table, 6) == pytest.approx(expected)
+
+
+def test_categories_of_a_frame_reach_histogram_gradient_boosting_and_its_importances():
+    rng = np.random.default_rng(1)
+    y = rng.integers(2, size=160)
+    told = np.where(rng.random(160) < 0.1, 1 - y, y)
+    X = pd.DataFrame({f"noise {number}": rng.standard_normal(160) for number in range(5)})
+    X["town"] = pd.Categorical(np.array(["Rome", "Oslo"])[told])
+    model = HistGradientBoostingClassifier(max_iter=3, categorical_features="from_dtype")
+    with threadpool_limits(1):
+        fitted = SwarmSelector(model, cv=2, max_fits=24, random_state=0).fit(X, y)
+    assert fitted.result_.algorithm == "2d-guided"
+    assert fitted.get_feature_names_out().tolist() == ["town"]
 
 
 class Stubborn(ClassifierMixin, BaseEstimator):
@@ -347,8 +389,8 @@ def test_a_wrong_budget_is_an_error_that_names_it(settings, sentence):
 
 
 def test_a_long_search_is_announced_before_it_starts(capsys):
-    SwarmSelector(Slow(), cv=3, max_fits=130, max_seconds=11.0, verbose=1, callbacks=[lambda _: True]).fit(*WINE)
-    assert "the search makes at most 130 fits on 3 folds" in capsys.readouterr().err
+    SwarmSelector(Slow(), cv=3, max_fits=1000, verbose=1, callbacks=[lambda _: True]).fit(*WINE)
+    assert "the search makes at most 1000 fits on 3 folds" in capsys.readouterr().err
 
 
 def test_nested_cross_validation_has_the_budget_of_the_search_itself():
@@ -361,3 +403,21 @@ def test_a_race_of_repeats_runs_the_guided_search_on_single_repeats():
     objective = make_objective(TREE, *WINE, cv=3, repeats=3)
     result = search(Race(TwoDGuided()), objective, Budget(evaluations=80), rng=0)
     assert result.evaluations <= 80
+
+
+class Noting(Objective):
+    """An objective that notes how many subsets it is asked for at once."""
+
+    def __call__(self, masks, partitions=None):
+        self.asked_at_once.append(len(masks))
+        return super().__call__(masks, partitions)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_every_worker_gets_a_subset_however_slow_the_fits_are(n_jobs):
+    objective = make_objective(TREE, *WINE, cv=2, n_jobs=n_jobs)
+    objective.__class__, objective.asked_at_once = Noting, []
+    assert objective.at_once == n_jobs
+    search("2d-upso", objective, Budget(seconds=1e-9), rng=0)
+    assert objective.asked_at_once == [n_jobs]
+    assert make_objective(GaussianNB(), *WINE, n_jobs=n_jobs).at_once == 1

@@ -120,7 +120,14 @@ def test_a_long_search_is_announced_once(capsys):
 def test_a_search_scored_by_scikit_learn_is_announced_before_it_starts(monkeypatch, capsys):
     clock = iter(np.arange(0, 10_000, 0.6).tolist())
     monkeypatch.setattr(selector_module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    settings = {"cv": 3, "repeats": 1, "max_evaluations": 300, "random_state": 0, "engine": "estimator"}
+    settings = {
+        "cv": 3,
+        "repeats": 1,
+        "max_evaluations": 300,
+        "random_state": 0,
+        "engine": "estimator",
+        "algorithm": "2d-elite",
+    }
     stop = {"callbacks": [lambda snapshot: True]}
     SwarmSelector(GaussianNB(), **settings, **stop, verbose=1).fit(*WINE)
     assert capsys.readouterr().err == "the search takes about 3 min\n"

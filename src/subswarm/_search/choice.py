@@ -41,7 +41,8 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
         return known_subset(result, chosen)
     row = 0
     if rule == "smallest":
-        width = _width(objective) if found_something(result, objective) else _ANY_NOISE
+        usual = _width(objective) if finalists.noise_width is None else finalists.noise_width
+        width = usual if found_something(result, objective) else _ANY_NOISE
         row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
     left_out = None if finalists.left_out is None else finalists.left_out[row]
     return Subset(finalists.masks[row].copy(), float(finalists.fitness[row])), left_out

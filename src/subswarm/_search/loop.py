@@ -275,13 +275,15 @@ def _score_in_parts(
     rate = run.evaluation_seconds / run.search.evaluations * question.cost if run.has_evaluated else np.inf
     found: list[FloatArray] = []
     done, count = 0, len(question.masks)
+    least = objective.at_once  # fewer would leave workers without a subset
     try:
         while done < count:
             left = seconds_left - (time.perf_counter() - started)
             if done and left <= 0:
                 break
             allowed = min(_PART_SECONDS, left / 2)
-            size = 1 if np.isinf(rate) or allowed <= 0 else count - done if rate == 0 else max(1, int(allowed / rate))
+            size = least if np.isinf(rate) or allowed <= 0 else count - done if rate == 0 else int(allowed / rate)
+            size = max(size, least)
             part = question.slice(done, min(done + size, count))
             part_started = time.perf_counter()
             (losses,) = _score([part], objective)

@@ -35,6 +35,7 @@ class SearchObjective(Protocol):
     ranking : computes the scores of a feature ranking by name; None if there is no data
     computed : distinct evaluations computed so far; None if they are not counted
     engine : name of what computes the losses
+    at_once : number of subsets that are scored at the same time, by that many workers
     """
 
     @property
@@ -60,6 +61,9 @@ class SearchObjective(Protocol):
 
     @property
     def engine(self) -> str: ...
+
+    @property
+    def at_once(self) -> int: ...
 
     def __call__(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray:
         """Return the losses of the masks, each on the repeat that ``partitions`` names, or on all of them."""
@@ -102,6 +106,7 @@ class FunctionObjective:
         self.limits = Limits()
         self.ranking: Ranking | None = None
         self.engine = str(getattr(function, "engine", "function"))
+        self.at_once = 1
 
     def __call__(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray:
         return self._function(masks) if partitions is None else self._function(masks, partitions)

@@ -167,7 +167,7 @@ def _notice(seconds: float, fits: int | None, folds: int, limits: PlanLimits, wo
     expected = np.inf if fits is None else seconds * fits
     if limits.seconds is not None:
         expected = min(expected, limits.seconds)
-    if fits is None or expected <= LONG_SECONDS / 6:
+    if fits is None or expected <= LONG_SECONDS:
         return ""
     reason = "" if not limits.is_measured else "; set max_fits, max_evaluations or max_seconds for another budget"
     workers_used = "" if workers == 1 else f" with {workers} workers"

@@ -38,6 +38,8 @@ class Finalists(NamedTuple):
     left_out : the losses on each of these parts of models whose search did not use its rows, shape (K, C); None if
         unknown
     islands : the corresponding subset of each of C islands, shape (K, C, n); None without islands
+    noise_width : standard errors of a paired difference that count as noise; None for a number that grows with the
+        rows of the table
     """
 
     masks: Masks
@@ -45,6 +47,7 @@ class Finalists(NamedTuple):
     paired: FloatArray | None = None
     left_out: FloatArray | None = None
     islands: Masks | None = None
+    noise_width: float | None = None
 
     def among(self, rows: Mask) -> Finalists:
         """Return only these subsets."""
@@ -54,6 +57,7 @@ class Finalists(NamedTuple):
             None if self.paired is None else self.paired[rows],
             None if self.left_out is None else self.left_out[rows],
             None if self.islands is None else self.islands[rows],
+            self.noise_width,
         )
 
 

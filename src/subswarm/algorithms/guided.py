@@ -152,6 +152,9 @@ class TwoDGuided(Algorithm[Guided]):
         Standard errors by which a smaller subset may be worse and still join the elite.
     elite : int, default=20
         Number of subsets that the refinement keeps.
+    noise_width : float, default=0
+        Standard errors of a paired difference that count as noise when ``choose="smallest"`` selects a subset. The
+        folds are few and the path is different in each, so that more than 0 loses columns that are needed.
     patience : int or None, default=6
         Races without success after which the search ends; None uses the whole budget.
     n_partitions : int or None
@@ -173,6 +176,7 @@ class TwoDGuided(Algorithm[Guided]):
     caution: float = 1.0
     tolerance: float = 1.0
     elite: int = 20
+    noise_width: float = 0.0
     patience: int | None = 6
     n_partitions: int | None = None
 
@@ -184,6 +188,7 @@ class TwoDGuided(Algorithm[Guided]):
         check_real("caution", self.caution, low=0)
         check_real("tolerance", self.tolerance, low=0)
         check_int("elite", self.elite, low=1)
+        check_real("noise_width", self.noise_width, low=0)
         check_int("patience", self.patience, low=1, optional=True)
         check_int("n_partitions", self.n_partitions, low=1, optional=True)
 
@@ -279,7 +284,7 @@ class TwoDGuided(Algorithm[Guided]):
         masks, paired = masks[np.sort(first)], paired[np.sort(first)]
         fitness = paired.mean(axis=1)
         order = np.lexsort((masks.sum(axis=1), fitness))
-        return Finalists(masks[order], fitness[order], paired[order], paired[order])
+        return Finalists(masks[order], fitness[order], paired[order], paired[order], noise_width=self.noise_width)
 
     @staticmethod
     def _luck(state: Guided) -> float:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.pipeline import Pipeline
 
-from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask, Scorer
+from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Scorer
 from subswarm.engines.columns import is_frame
 from subswarm.engines.data import FoldedData
 from subswarm.engines.reference import try_scores
@@ -112,43 +113,44 @@ def _raw_importances(model: object) -> object:
     return getattr(model, "coef_", None) if found is None else found
 
 
-def _prediction_changes(model: Any, X: AnyArray, n_columns: int) -> FloatArray:
+def _prediction_changes(model: Any, X: Any, n_columns: int) -> FloatArray:
     """Return how much the predictions change on average if a column is permuted among the rows.
 
     This takes predictions and no fit, and not the target. It is zero if the model cannot predict such rows.
     """
     try:
-        rows = X[:MOST_ROWS] if is_frame(X) else np.asarray(X, dtype=np.float64)[:MOST_ROWS]
+        rows = X[:MOST_ROWS]
+        count = rows.shape[0]
         predict = next(
             getattr(model, name) for name in ("predict_proba", "decision_function", "predict") if hasattr(model, name)
         )
-        usual = np.asarray(predict(rows), dtype=np.float64).reshape(len(rows), -1)
-        order = np.roll(np.arange(len(rows)), len(rows) // 2)
+        usual = np.asarray(predict(rows)).reshape(count, -1)
         changes = np.zeros(n_columns)
-        at_once = max(1, MOST_NUMBERS // (len(rows) * n_columns))
+        at_once = max(1, MOST_NUMBERS // (count * n_columns))
         for first in range(0, n_columns, at_once):
-            columns = np.arange(first, min(first + at_once, n_columns))
-            found = np.asarray(predict(_permuted(rows, columns, order)), dtype=np.float64)
-            changes[columns] = np.abs(found.reshape(len(columns), *usual.shape) - usual).mean(axis=(1, 2))
-    except Exception:  # classes that are text, a table that is no array of numbers, a model that refuses
+            columns = range(first, min(first + at_once, n_columns))
+            found = np.asarray(predict(_permuted(rows, columns))).reshape(len(columns), *usual.shape)
+            differences = np.abs(found - usual) if usual.dtype.kind in "fiu" else found != usual
+            changes[columns.start : columns.stop] = differences.mean(axis=(1, 2))
+    except Exception:  # a model that refuses these rows
         return np.zeros(n_columns)
     return changes if np.isfinite(changes).all() else np.zeros(n_columns)
 
 
-def _permuted(rows: Any, columns: IntArray, order: IntArray) -> Any:
-    """Return a copy of the rows for each of the columns, one after the other, with this column in another order."""
-    count = len(rows)
+def _permuted(rows: Any, columns: range) -> Any:
+    """Return the rows once for each of these columns, one below the other, each time with this column permuted."""
+    count = rows.shape[0]
     usual = np.tile(np.arange(count), len(columns))
-    if not is_frame(rows):
-        permuted = rows[usual].reshape(len(columns), *rows.shape)
-        permuted[np.arange(len(columns)), :, columns] = rows[order][:, columns].T
-        return permuted.reshape(-1, rows.shape[1])
-    copies = rows.iloc[usual].reset_index(drop=True) if hasattr(rows, "iloc") else rows[usual]
-    for place, column in enumerate(columns.tolist()):
-        other = usual.copy()
-        other[place * count : (place + 1) * count] = order
+    if sparse.issparse(rows):
+        return type(rows)(_permuted(rows.toarray(), columns))
+    table = rows.iloc[usual].reset_index(drop=True) if hasattr(rows, "iloc") else rows[usual]
+    for place, column in enumerate(columns):
+        order = usual.copy()
+        order[place * count : (place + 1) * count] = np.roll(np.arange(count), count // 2)
         if hasattr(rows, "iloc"):
-            copies.isetitem(column, rows.iloc[:, column].array.take(other))
+            table.isetitem(column, rows.iloc[order, column].array)
+        elif is_frame(rows):
+            table = table.with_columns(rows.to_series(column)[order])
         else:
-            copies = copies.with_columns(rows.to_series(column).gather(other))
-    return copies
+            table[:, column] = rows[order, column]
+    return table

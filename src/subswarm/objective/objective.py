@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
@@ -239,6 +240,11 @@ class Objective:
     @property
     def engine(self) -> str:
         return self._engines[0].name
+
+    @property
+    def at_once(self) -> int:
+        """The number of subsets that are scored at the same time: the workers, if scikit-learn itself scores."""
+        return self._engines.workers if self.engine == "estimator" else 1
 
     @property
     def engine_facts(self) -> dict[str, int]:
@@ -637,6 +643,11 @@ class Engines:
         )
         self._made: dict[int, Engine] = {0: self._engine_for(estimator, data.partition(0))}
 
+    @property
+    def workers(self) -> int:
+        """The number of joblib's workers."""
+        return int(effective_n_jobs(self._engine_for.keywords["n_jobs"]))
+
     def scored_by(self, scoring: Scoring) -> Callable[[], Engine]:
         """Return a function that makes an engine for another scorer, on the folds of all repeats."""
         settings = self._engine_for.keywords
@@ -694,3 +705,7 @@ class ColumnsView:
     @property
     def engine(self) -> str:
         return self._objective.engine
+
+    @property
+    def at_once(self) -> int:
+        return self._objective.at_once
