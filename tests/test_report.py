@@ -231,7 +231,8 @@ def test_the_page_works_in_a_browser(made):
         from selenium.webdriver.common.keys import Keys
 
         assert driver.title.startswith(f"{made[1]['n_features']} of 13 features")
-        table = driver.find_element(By.ID, "found-4")
+        table = driver.find_element(By.CSS_SELECTOR, "[aria-label='All features'] table")
+        tools = f"[data-tools-of='{table.get_attribute('id')}']"
 
         def shown():
             cells = table.find_elements(By.CSS_SELECTOR, "tbody tr:not([hidden]) td:first-child")
@@ -252,10 +253,10 @@ def test_the_page_works_in_a_browser(made):
             for cell in table.find_elements(By.CSS_SELECTOR, "tbody td:nth-child(3)")
         ]
         assert shares == sorted(shares, reverse=True)
-        search = driver.find_element(By.CSS_SELECTOR, "[data-tools-of='found-4'] input")
+        search = driver.find_element(By.CSS_SELECTOR, f"{tools} input")
         search.send_keys("phenols")
         assert {"total_phenols", "flavanoids"} & set(shown()) == {"total_phenols"}
-        assert "of 13 rows" in driver.find_element(By.CSS_SELECTOR, "[data-tools-of='found-4'] output").text
+        assert "of 13 rows" in driver.find_element(By.CSS_SELECTOR, f"{tools} output").text
         search.clear()
         search.send_keys("script")
         assert NASTY in shown()
