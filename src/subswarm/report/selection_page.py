@@ -113,8 +113,8 @@ def _selected_features(selection: Selection) -> tuple[Part, ...]:
     facts = selection.selector._column_facts
     if facts is None:
         return (Words(f"Selected: {', '.join(selection.selected)}."),)
-    repeated, name = selection.repeated_supports, selection.scoring.name
-    recording = selection.result.recording
+    name = selection.scoring.name
+    heading, shares = _choosers(selection)
     losses = np.where(np.isnan(facts.losses), np.inf, facts.losses)
     order = np.argsort(-losses if np.isfinite(losses).any() else np.zeros(len(losses)), kind="stable")
     by_class = selection.task == "classification"
@@ -128,13 +128,7 @@ def _selected_features(selection: Selection) -> tuple[Part, ...]:
         cells.append(
             [
                 text(selection.names[column]),
-                *(
-                    [share(repeated[:, column].mean(), f"{repeated[:, column].sum()} of {len(repeated)}")]
-                    if len(repeated)
-                    else [share(recording.chosen[column] / len(recording.fitness))]
-                    if recording is not None
-                    else []
-                ),
+                *([] if shares is None else [share(float(shares[column]))]),
                 number(without, "+.4f"),
                 shape(facts.shares[row].tolist(), f"medians: {medians}"),
             ]
@@ -149,13 +143,7 @@ def _selected_features(selection: Selection) -> tuple[Part, ...]:
             "Selected features",
             columns(
                 "feature",
-                *(
-                    [("also chosen by", "share")]
-                    if len(repeated)
-                    else [("in subsets tried", "share")]
-                    if recording is not None
-                    else []
-                ),
+                *([] if shares is None else [(heading, "share")]),
                 ("without it", "number"),
                 ("distribution", "shape"),
             ),
@@ -164,6 +152,18 @@ def _selected_features(selection: Selection) -> tuple[Part, ...]:
             legend=facts.classes,
         ),
     )
+
+
+def _choosers(selection: Selection) -> tuple[str, FloatArray | None]:
+    """Return what else chose each feature, as a heading and shares: islands, other searches, or subsets tried."""
+    repeated, recording = selection.repeated_supports, selection.result.recording
+    if selection.selector.island_shares_ is not None:
+        return "chosen by islands", selection.selector.island_shares_
+    if len(repeated):
+        return f"chosen by {len(repeated)} other searches", np.asarray(repeated.mean(axis=0))
+    if recording is not None:
+        return "in subsets tried", recording.chosen / len(recording.fitness)
+    return "", None
 
 
 def _features(selection: Selection) -> Table:
