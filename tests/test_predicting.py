@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 from subswarm import SwarmSelector
 from subswarm._models import make_model
 from subswarm.algorithms import get_algorithm
-from subswarm.errors import SettingError, SubswarmWarning
+from subswarm.errors import DataError, SettingError, SubswarmWarning
 from subswarm.study import read_study, run_study
 from subswarm.study.analysis.results import read_results
 
@@ -184,3 +184,12 @@ def test_a_study_runs_own_parts(own, tmp_path):
     run_study(read_study(file), tmp_path / "own.db")
     results = read_results(tmp_path / "own.db")
     assert {"mine", "random"} <= {row.planned.algorithm for row in results.rows}
+
+
+def test_numbers_beyond_floats_are_refused_in_predict():
+    X, y = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
+    fitted = SwarmSelector(GaussianNB(), "random", cv=2, max_evaluations=4, random_state=0).fit(X, y)
+    huge = X.astype(object)
+    huge[0, 0] = 10**400
+    with pytest.raises(DataError, match="X has numbers too large for a float64"):
+        fitted.predict(huge)

@@ -42,7 +42,7 @@ from subswarm.algorithms import Race, as_algorithm
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm
 from subswarm.engines.base import DEVICES, ENGINES
 from subswarm.engines.reference import fold_scores
-from subswarm.errors import DataTypeError, SettingError, SubswarmWarning
+from subswarm.errors import DataError, DataTypeError, SettingError, SubswarmWarning
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
 from subswarm.objective.constraints import Space, make_space
 from subswarm.objective.filters import RANKINGS
@@ -466,9 +466,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         """Return the selected columns of a table as an array, as the model was fitted on."""
         check_is_fitted(self)
         allow_nan = get_tags(self).input_tags.allow_nan
-        table = validate_data(
-            self, X, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True, reset=False
-        )
+        try:
+            table = validate_data(
+                self, X, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True, reset=False
+            )
+        except OverflowError as error:
+            raise DataError("X has numbers too large for a float64; scale or drop them.") from error
         return np.asarray(table[:, self.support_])
 
     def subset_of_size(self, size: int) -> Subset:
