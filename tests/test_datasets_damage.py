@@ -181,6 +181,12 @@ def test_every_kind_of_line_end_is_read_without_a_header_too(file, end):
         load_table(file(b'1,"' + b"x" * 200_000 + b'",a' + end), "column 1", header=False)
 
 
+def test_a_dropped_column_may_have_a_role(file):
+    table = load_table(file(b"a,g,y\n1,2,0\n2,2,1\n3,5,1\n"), "y", drop=["g"], groups="g")
+    assert table.groups.tolist() == [0, 0, 1]
+    assert table.feature_names == ("a",)
+
+
 def test_line_ends_and_quotes_in_names_and_cells_are_read(file):
     table = load_table(file(b'"a\nb";"c ""d""";y\n1;2;"two\nlines"\n3;4;""""\n'), "y")
     assert table.feature_names == ("a\nb", 'c "d"')

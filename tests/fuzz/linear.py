@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.pipeline import Pipeline
 
 from .case import pick
@@ -102,8 +103,10 @@ def _room(fitted: Any, test: Any, data: Any, f: int) -> float:
 
 def _is_near_the_border(fitted: Any, test: Any, data: Any, f: int, ours: float, theirs: float) -> bool:
     shares = np.sort(fitted.predict_proba(test), axis=1)
-    if not uses_labels(data.scoring):
+    if not uses_labels(data.scoring) and data.scoring.scorer._score_func in (log_loss, brier_score_loss):
         return bool(np.isclose(ours, theirs, rtol=1e-4, atol=1e-6))
+    if not uses_labels(data.scoring):  # the order of the rows, which is open where two of them are this close
+        return bool((np.diff(np.sort(fitted.predict_proba(test), axis=0), axis=0) < BORDER).any())
     return bool((shares[:, -1] - shares[:, -2] < BORDER).any())
 
 

@@ -276,7 +276,8 @@ def make_table(
         notes.append(f"{len(labelled) - len(rows)} rows without a value of {target!r} are left out.")
     if options.time is not None:
         notes.append(f"the rows are sorted by {options.time!r}.")
-    columns = [column.at(rows) for column in columns if column.name not in options.drop]
+    dropped = set(options.drop) - {options.groups, options.weights}  # a column with a role is no feature anyway
+    columns = [column.at(rows) for column in columns if column.name not in dropped]
     by_name = {column.name: column for column in columns}
     y, task = _target(by_name[target], options.positive)
     return _assemble(name, by_name, [by_name[column.name] for column in features], target, y, task, options, notes)
