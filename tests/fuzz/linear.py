@@ -15,7 +15,16 @@ from sklearn.pipeline import Pipeline
 from .case import pick
 from .scorers import uses_labels
 
-__all__ = ["BORDER", "difference", "least_squares", "linear_classifier", "logistic", "solved_tightly", "weights_for"]
+__all__ = [
+    "BORDER",
+    "difference",
+    "least_squares",
+    "linear_classifier",
+    "logistic",
+    "room_of_score",
+    "solved_tightly",
+    "weights_for",
+]
 
 _SURE = 1e-7
 """The error of a prediction, relative to its terms, that the engine accepts before it asks scikit-learn."""
@@ -93,7 +102,12 @@ def _room(fitted: Any, test: Any, data: Any, f: int) -> float:
     rows = fitted[:-1].transform(test) if isinstance(fitted, Pipeline) else test
     terms = np.abs(rows * model.coef_.ravel()).sum(axis=1) + abs(float(np.ravel(model.intercept_)[0]))
     off = _SURE * float(np.max(np.concatenate([terms, np.abs(truth)])))
-    gaps = truth - fitted.predict(test)
+    return room_of_score(truth, fitted.predict(test), off)
+
+
+def room_of_score(truth: Any, predicted: Any, off: float) -> float:
+    """How far a score of numbers moves if every prediction is off by this much."""
+    gaps = truth - predicted
     moved = 2 * float(np.abs(gaps).max()) * off + off * off
     spread = float(truth.var())
     smallest = float(np.abs(truth).min())
