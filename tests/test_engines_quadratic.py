@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
@@ -15,6 +16,7 @@ from sklearn.metrics import make_scorer, roc_auc_score
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.utils.fixes import parse_version
 
 from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses
 from subswarm.engines.base import engine_for
@@ -22,6 +24,7 @@ from subswarm.engines.linear.centroids import CentroidEngine
 from subswarm.engines.linear.quadratic import QuadraticEngine
 from subswarm.testing import check_engine
 
+OLD_LOG_LOSS = parse_version(sklearn.__version__) < parse_version("1.8")
 HAS_SOLVERS = "solver" in inspect.signature(QuadraticDiscriminantAnalysis).parameters
 PRIORS = [0.2, 0.5, 0.3]
 QUADRATIC = [
@@ -61,7 +64,9 @@ def assert_equal(estimator, data, masks):
     if data.scoring.name in ("accuracy", "f1_macro"):
         assert np.array_equal(losses, expected, equal_nan=True)
     else:
-        assert np.allclose(losses, expected, rtol=1e-9, atol=1e-11, equal_nan=True)
+        # older releases take 1 - p as the probability of the other class, which loses the digits of a small one
+        room = 1e-5 if data.scoring.name == "neg_log_loss" and OLD_LOG_LOSS else 1e-11
+        assert np.allclose(losses, expected, rtol=1e-9, atol=room, equal_nan=True)
     return engine
 
 

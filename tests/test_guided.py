@@ -124,9 +124,9 @@ class Counting(DecisionTreeClassifier):
 
     fits = 0
 
-    def fit(self, X, y, **params):
+    def fit(self, X, y, sample_weight=None, check_input=True):
         type(self).fits += 1
-        return super().fit(X, y, **params)
+        return super().fit(X, y, sample_weight, check_input)
 
 
 def test_a_model_without_importances_gets_them_from_the_changes_of_its_predictions():
@@ -337,11 +337,11 @@ def test_a_budget_of_fits_is_one_of_evaluations_if_folds_are_scored_one_by_one()
 class Slow(DecisionTreeClassifier):
     """A tree that takes a tenth of a second to fit."""
 
-    def fit(self, X, y, **params):
+    def fit(self, X, y, sample_weight=None, check_input=True):
         import time
 
         time.sleep(0.1)
-        return super().fit(X, y, **params)
+        return super().fit(X, y, sample_weight, check_input)
 
 
 def test_auto_measures_a_fit_says_what_it_takes_and_ends_in_minutes():
