@@ -326,3 +326,9 @@ def test_metrics_of_three_classes_equal_scikit_learn(scoring):
         masks = masks_of_all_sizes(data.n_features)
         losses, expected = fast(model, data).fold_losses(masks), true_losses(model, data, masks)
         assert np.allclose(losses, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_priors_that_are_no_floats_are_left_to_scikit_learn():
+    X, y = load_breast_cancer(return_X_y=True)
+    data = folded(LinearDiscriminantAnalysis(priors=[10**400, 1]), X, y, cv=2)
+    assert engine_for(LinearDiscriminantAnalysis(priors=[10**400, 1]), data).name == "estimator"

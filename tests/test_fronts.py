@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -42,6 +43,8 @@ def test_a_budget_selects_the_lowest_loss_that_is_affordable():
     assert [front.within(limit).fitness for limit in (1.5, 8.99, 9)] == [0.9, 0.5, 0.2]
     with pytest.raises(SettingError, match=r"costs at most max_cost=1; the lowest cost is 1\.5"):
         front.within(1)
+    with pytest.raises(SettingError, match=r"costs at most max_cost=0\.333333"):
+        front.within(Fraction(1, 3))
     with pytest.raises(SettingError, match=r"the lowest number of columns is 2"):
         table_of([2], [0.5]).within(1)
 

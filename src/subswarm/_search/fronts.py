@@ -110,7 +110,7 @@ class FrontTable:
         if not len(affordable):
             unit = "cost" if self.is_priced else "number of columns"
             raise SettingError(
-                f"no subset that the search saw costs at most max_cost={max_cost:g}; the lowest {unit} is "
+                f"no subset that the search saw costs at most max_cost={float(max_cost):g}; the lowest {unit} is "
                 f"{self.cost[0]:g}. Allow more, or more evaluations."
             )
         return self._subset(int(affordable[-1]))

@@ -267,7 +267,7 @@ def _has_classes(model: BaseEstimator, data: FoldedData) -> bool:
         return all(len(fold.train) > count for fold, count in zip(data.folds, counts, strict=True))
     try:
         given = np.asarray(priors, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return given.ndim == 1 and {len(given)} == set(counts) and bool(np.isfinite(given).all() and (given > 0).all())
 
