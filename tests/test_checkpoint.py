@@ -275,6 +275,7 @@ def test_arrays_that_cannot_be_are_named(tmp_path, name, change, sentence):
         (["generator", "state", "state"], -1, "its generator cannot be restored"),
         (["generator", "state", "state"], 2**200, "its generator cannot be restored"),
         (["n_features"], "11", "its n_features is '11'"),
+        (["n_left_out"], -1, "its n_left_out is -1"),
         (["parts"], [], "its parts is a list"),
         (["settings"], None, "its settings is a NoneType"),
     ],
@@ -289,6 +290,16 @@ def test_values_that_cannot_be_are_named(tmp_path, way, value, sentence):
     inside[way[-1]] = value
     write(path, arrays, values)
     refused(path, sentence)
+
+
+@pytest.mark.parametrize("step", [1, 8])
+def test_a_search_that_is_said_to_leave_out_rows_is_another_one(tmp_path, step):
+    path = tmp_path / "search.ckpt"
+    interrupt("elites on partitions", path, step)
+    arrays, values = read(path)
+    write(path, arrays, values | {"n_left_out": 3})
+    with pytest.raises(CheckpointError, match=r"differs: number of blocks of left-out rows \(3 there, 0 here\)"):
+        run("elites on partitions", path)
 
 
 @pytest.mark.parametrize(

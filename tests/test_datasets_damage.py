@@ -172,6 +172,15 @@ def test_lines_longer_than_a_block_of_the_parser_are_read(file):
     assert load_table(file(long), "y", drop=["c"]).X.tolist() == [[1], [2], [2]]
 
 
+@pytest.mark.parametrize("end", [b"\r", b"\r\n", b"\n"])
+def test_every_kind_of_line_end_is_read_without_a_header_too(file, end):
+    rows = end.join([b"1,2;5,a", b"2,3;5,b", b"4,4;5,a", b""])
+    table = load_table(file(rows), "column 3", header=False, drop=["column 2"])
+    assert table.X.tolist() == [[1], [2], [4]]
+    with pytest.raises(DatasetError, match="line 1 is not a row of cells"):
+        load_table(file(b'1,"' + b"x" * 200_000 + b'",a' + end), "column 1", header=False)
+
+
 def test_line_ends_and_quotes_in_names_and_cells_are_read(file):
     table = load_table(file(b'"a\nb";"c ""d""";y\n1;2;"two\nlines"\n3;4;""""\n'), "y")
     assert table.feature_names == ("a\nb", 'c "d"')

@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 from subswarm import SwarmSelector
 from subswarm._models import make_model
 from subswarm.algorithms import get_algorithm
-from subswarm.errors import SettingError, SubswarmWarning
+from subswarm.errors import DataError, SettingError, SubswarmWarning
 from subswarm.study import read_study, run_study
 from subswarm.study.analysis.results import read_results
 
@@ -184,3 +184,12 @@ def test_a_study_runs_own_parts(own, tmp_path):
     run_study(read_study(file), tmp_path / "own.db")
     results = read_results(tmp_path / "own.db")
     assert {"mine", "random"} <= {row.planned.algorithm for row in results.rows}
+
+
+def test_numbers_and_targets_that_are_no_arrays_are_refused_in_one_sentence():
+    X, y = load_wine(return_X_y=True)
+    fitted = SwarmSelector(GaussianNB(), max_evaluations=10, cv=2, random_state=0).fit(X, y)
+    with pytest.raises(DataError, match="too large for a float64"):
+        fitted.predict([[10**400] * 13])
+    with pytest.raises(DataError, match="y must have one entry for each row"):
+        fitted.score(X[:2], [[0], [1, 2]])

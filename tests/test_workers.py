@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from clusters import cluster, wait_for_two_workers
 from limits import SECONDS
 from subswarm import SwarmSelector
+from subswarm.engines.reference import try_scores
 from subswarm.engines.workers import Workers, with_threads
 from subswarm.objective.foldwise import foldwise
 from subswarm.objective.objective import make_objective
@@ -140,6 +141,16 @@ def test_a_search_on_a_cluster_survives_a_killed_worker_with_the_same_result(clu
     with distributed.Client(address, set_as_default=False) as client, joblib.parallel_config("dask", client=client):
         there = select(callbacks=[kill_one_on_the_way])
         ran = sum(client.run(lambda: 1).values())
+        objective = make_objective(DecisionTreeClassifier(random_state=0), frame, y, cv=3)
+        fits = Workers(objective.estimator, objective.data, None)
+        first = fits.run(try_scores, [(mask,) for mask in MASKS])
+        sent = fits._sent
+        assert fits.run(try_scores, [(MASKS[0],)])[0].tolist() == first[0].tolist()
+        assert fits._sent is sent  # the table is not sent again
+        sent[1].cancel()  # as if it was lost with the workers that had it
+        again = fits.run(try_scores, [(mask,) for mask in MASKS])
+        assert fits._sent is not sent
+        np.testing.assert_array_equal(again, first)
     assert workers[0].wait(timeout=SECONDS) != 0
     assert workers[1].poll() is None
     assert ran == 1

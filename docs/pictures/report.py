@@ -22,7 +22,7 @@ def main(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "subswarm", *COMMAND, "--report", str(page)], check=True)
         target = folder / "report.png"
         subprocess.run(
-            [browser, *FLAGS, f"--user-data-dir={scratch}/profile", "--window-size=1000,480",
+            [browser, *FLAGS, f"--user-data-dir={scratch}/profile", "--window-size=1000,820",
              f"--screenshot={target}", page.as_uri()],
             check=True, capture_output=True,
         )  # fmt: skip

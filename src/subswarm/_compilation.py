@@ -6,6 +6,7 @@ NumPy kernels. Both give the same losses, so the result does not depend on when 
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
@@ -35,6 +36,7 @@ _MARKER = "SUBSWARM_COMPILING"
 """The environment variable with the path of a file that exists while another process compiles, for worker processes."""
 _ALLOWED = threading.local()
 _PROCESS: subprocess.Popen[bytes] | None = None
+_OWNER = 0
 
 
 class _Stopwatch:
@@ -117,12 +119,19 @@ def is_compiling_aside() -> bool:
     marker = os.environ.get(_MARKER)
     if not marker:
         return False
-    if (_PROCESS is None or _PROCESS.poll() is None) and Path(marker).exists():
+    process = _PROCESS if os.getpid() == _OWNER else None  # a forked worker cannot wait for it
+    if (process is None or process.poll() is None) and Path(marker).exists():
         return True
     del os.environ[_MARKER]
-    if _PROCESS is not None:
+    if process is not None:
         Path(marker).unlink(missing_ok=True)  # the process was killed
     return False
+
+
+def _detach(process: subprocess.Popen[bytes]) -> None:
+    """Let a process run on without the warning that it still does."""
+    if process.poll() is None:
+        process.returncode = 0
 
 
 def wait_for_compiler() -> None:
@@ -145,7 +154,7 @@ def compile_aside(work: bytes, *, announce: bool) -> None:
 
     The process ends by itself, at the latest when all is compiled, even if this one ends before.
     """
-    global _PROCESS
+    global _OWNER, _PROCESS
     if _PROCESS is not None or os.environ.get(_MARKER) or not sys.executable or getattr(sys, "frozen", False):
         return
     root = str(Path(__file__).resolve().parent.parent)
@@ -159,7 +168,9 @@ def compile_aside(work: bytes, *, announce: bool) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        _OWNER = os.getpid()
         os.environ[_MARKER] = marker
+        atexit.register(_detach, _PROCESS)
         with suppress(OSError):  # the process has ended already
             assert _PROCESS.stdin is not None
             _PROCESS.stdin.write(work)

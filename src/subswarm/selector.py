@@ -52,7 +52,7 @@ from subswarm.engines.base import DEVICES, ENGINES
 from subswarm.engines.boosters import stopped_early
 from subswarm.engines.columns import for_columns, is_frame, params_for_columns, take_columns
 from subswarm.engines.reference import fold_scores
-from subswarm.errors import DataTypeError, SettingError, SubswarmWarning
+from subswarm.errors import DataError, DataTypeError, SettingError, SubswarmWarning
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
 from subswarm.objective.column_facts import ColumnFacts, describe_columns
 from subswarm.objective.constraints import Space, make_space
@@ -450,7 +450,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             seed,
             objective.n_rows,
             _name_of_target(y),
-            digest([objective.data.table, objective.data.y]),
+            digest([objective.data.X if objective.data.is_plain else objective.data.table, objective.data.y]),
             max(0.0, result.algorithm_seconds + result.evaluation_seconds - compiled),
         )
         self.front_: FrontTable = make_front(
@@ -534,7 +534,11 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         **params : metadata for the scorer, such as ``sample_weight``
         """
         columns = self._selected_columns(X)
-        scoring = resolve_scoring(self.estimator_, scoring_for_target(self.estimator_, self.scoring, np.asarray(y)))
+        try:
+            target = np.asarray(y)
+        except (ValueError, OverflowError) as error:
+            raise DataError(f"y must have one entry for each row: {error}") from error
+        scoring = resolve_scoring(self.estimator_, scoring_for_target(self.estimator_, self.scoring, target))
         return float(scoring.scorer(self.estimator_, columns, y, **params))
 
     @property
@@ -568,9 +572,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             validate_data(self, X, skip_check_array=True, reset=False)
             return cast(AnyArray, take_columns(X, self.support_))
         allow_nan = get_tags(self).input_tags.allow_nan
-        table = validate_data(
-            self, X, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True, reset=False
-        )
+        try:
+            table = validate_data(
+                self, X, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True, reset=False
+            )
+        except OverflowError as error:
+            raise DataError("X has numbers too large for a float64; scale or drop them.") from error
         return np.asarray(table[:, self.support_])
 
     def subset_of_size(self, size: int) -> Subset:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from subswarm import Budget, algorithms, search
+from subswarm._types import Limits
 from subswarm.datasets import load_table
 from subswarm.datasets._load import load_dataset
 from subswarm.report.study_page import study_page
@@ -123,7 +124,13 @@ class _Partitioned:
 class _CrossFitted(_Partitioned):
     """The same with rows that each partition leaves out, and rankings that guide the search."""
 
-    n_left_out, n_rows = 3, 40
+    n_left_out, n_rows, limits, computed, engine = 3, 40, Limits(), None, "function"
+
+    def losses_of(self, mask: Any, /) -> Any:
+        return None
+
+    def fingerprint_parts(self) -> dict[str, str]:
+        return {}
 
     def ranking(self, name: str, partition: int | None = None, /) -> Any:
         return np.arange(_FEATURES, dtype=float) * (-1 if name == "relieff" else 1)

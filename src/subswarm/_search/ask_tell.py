@@ -266,7 +266,10 @@ class Search(Generic[S]):
         self._rng = plain.generator_from(plain.value_of(values, "generator", dict))
         if self.evaluations:
             self._restore_best(arrays, values)
-        self._update_finalists()
+        try:
+            self._update_finalists()
+        except (ValueError, IndexError) as error:  # arrays whose lengths only the algorithm can tell to be wrong
+            raise DamagedCheckpointError("its state has no finalists") from error
         if self._finalists is not None and not (
             self._rules.is_legal(self._finalists.masks).all() and np.isfinite(self._finalists.fitness).all()
         ):

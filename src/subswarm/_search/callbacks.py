@@ -241,8 +241,13 @@ class Checkpoint:
         theirs = plain.value_of(values, "parts", dict)
         names = dict.fromkeys((*self._parts, *theirs))
         differing = [name for name in names if theirs.get(name) != self._parts.get(name)]
-        for name, here in (("features", search.n_features), ("partitions", search.n_partitions)):
-            there = plain.whole_number(values, f"n_{name}", low=1)
+        counts = {
+            "features": ("n_features", 1, search.n_features),
+            "partitions": ("n_partitions", 1, search.n_partitions),
+            "blocks of left-out rows": ("n_left_out", 0, search.n_left_out),
+        }
+        for name, (key, low, here) in counts.items():
+            there = plain.whole_number(values, key, low=low)
             if there != here:
                 differing.append(f"number of {name} ({there} there, {here} here)")
         differing += differences(search.algorithm, values)

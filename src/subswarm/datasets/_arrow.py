@@ -291,7 +291,7 @@ def _read_csv(
     delimiter = _delimiter(first)
     form = _number_format(content, delimiter)
     try:
-        table = _parse(content, delimiter, form, missing, None if header else _count_cells(first, delimiter))
+        table = _parse(content, delimiter, form, missing, None if header else _count_cells(file, first, delimiter))
     except ArrowInvalid as error:
         place = _ragged_row(content, delimiter)
         if place is None:
@@ -316,8 +316,13 @@ def _read_text(file: Path, encoding: str | None, problems: Problems) -> tuple[by
         return content, None
 
 
-def _count_cells(line: str, delimiter: str) -> int:
-    return len(next(csv.reader([line], delimiter=delimiter), []))
+def _count_cells(file: Path, line: str, delimiter: str) -> int:
+    try:
+        return len(next(csv.reader([line], delimiter=delimiter), []))
+    except csv.Error as error:
+        raise DatasetError(
+            f"{file.name!r} cannot be read as a table: line 1 is not a row of cells ({error})."
+        ) from error
 
 
 def _number_format(content: bytes, delimiter: str) -> NumberFormat:
@@ -333,15 +338,15 @@ def _number_format(content: bytes, delimiter: str) -> NumberFormat:
 
 def _header(content: bytes) -> str:
     """Return the line of column names, or several lines if a quoted name has line breaks."""
-    lines = io.BytesIO(content)
+    lines = io.TextIOWrapper(io.BytesIO(content), "utf-8", errors="replace", newline="")  # finds all kinds of line ends
     first = header = lines.readline()
-    while header.count(b'"') % 2 and len(header) < _BLOCK:
+    while header.count('"') % 2 and len(header) < _BLOCK:
         more = lines.readline()
         if not more:
             header = first  # the quotation mark is never closed
             break
         header += more
-    return header.decode("utf-8", errors="replace")
+    return header
 
 
 def _delimiter(header: str) -> str:

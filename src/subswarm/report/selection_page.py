@@ -114,6 +114,7 @@ def _selected_features(selection: Selection) -> tuple[Part, ...]:
     if facts is None:
         return (Words(f"Selected: {', '.join(selection.selected)}."),)
     repeated, name = selection.repeated_supports, selection.scoring.name
+    recording = selection.result.recording
     losses = np.where(np.isnan(facts.losses), np.inf, facts.losses)
     order = np.argsort(-losses if np.isfinite(losses).any() else np.zeros(len(losses)), kind="stable")
     by_class = selection.task == "classification"
@@ -130,6 +131,8 @@ def _selected_features(selection: Selection) -> tuple[Part, ...]:
                 *(
                     [share(repeated[:, column].mean(), f"{repeated[:, column].sum()} of {len(repeated)}")]
                     if len(repeated)
+                    else [share(recording.chosen[column] / len(recording.fitness))]
+                    if recording is not None
                     else []
                 ),
                 number(without, "+.4f"),
@@ -146,7 +149,13 @@ def _selected_features(selection: Selection) -> tuple[Part, ...]:
             "Selected features",
             columns(
                 "feature",
-                *([("also chosen by", "share")] if len(repeated) else []),
+                *(
+                    [("also chosen by", "share")]
+                    if len(repeated)
+                    else [("in subsets tried", "share")]
+                    if recording is not None
+                    else []
+                ),
                 ("without it", "number"),
                 ("distribution", "shape"),
             ),

@@ -182,7 +182,9 @@ class TwoD(Algorithm[Swarm]):
         if swarm.control is not None:
             swarm = replace(swarm, control=swarm.control.redrawn(self._names, rng))
         gap = np.inf if self.refresh_gap is None else self.value_of("refresh_gap", self.refresh_gap, swarm)
-        stagnant = swarm.stagnation >= np.ravel(np.round(gap))
+        if isinstance(gap, np.ndarray):
+            gap = gap.round().ravel()
+        stagnant = swarm.stagnation >= gap
         velocity = self._velocity(swarm, stagnant, fitness, progress, rng)
         return replace(
             swarm,

@@ -13,6 +13,12 @@ from subswarm.engines.linear.tables import Scores
 
 __all__ = ["fit_logistic"]
 
+_BLOCK = 24
+"""Rows of a symmetric product that are computed at a time."""
+_ENOUGH = 20
+"""Rows for each weight from which a sample gives a good Hessian for the steps of all rows together."""
+_MORE_STEPS = 16
+"""Multiplications by all rows that a step of a fold needs, times the number of such steps that a factor pays for."""
 _MAGIC = 6755399441055744.0
 _LOG2E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -111,7 +117,14 @@ def _add_hessian(Z: FloatArray, p: FloatArray, weights: FloatArray, work: FloatA
                 row, scaled = Z[j], work[j]
                 for i in range(N):
                     scaled[i] = row[i] * curvature[i]
-            hessian[a * k : (a + 1) * k, b * k : (b + 1) * k] = np.dot(work[:k], Z.T)
+            block = hessian[a * k : (a + 1) * k, b * k : (b + 1) * k]
+            for low in range(0, k, _BLOCK):  # symmetric, so that half of it is enough
+                high = min(low + _BLOCK, k)
+                block[low:high, :high] = np.dot(work[low:high], Z[:high].T)
+            if a != b:
+                for j in range(k):
+                    for i in range(j):
+                        block[i, j] = block[j, i]
 
 
 @njit(nogil=True, cache=True)
@@ -194,6 +207,9 @@ def fit_logistic(
         for i in range(size):
             penalty[i] = rows.penalty[F, chosen[i]]
         decrement, tried, ok = np.inf, 1.0, False
+        stride = max(1, N // (_ENOUGH * d))
+        sample, sample_weights = _sample(Z, rows.weights[F], stride)
+        p_sample, sample_work = np.empty((K, sample.shape[1])), np.empty((k, sample.shape[1]))
         for turn in range(STEPS):
             np.dot(U, Z, p_all)
             _set_probabilities(p_all, K, work)
@@ -214,7 +230,9 @@ def fit_logistic(
             if turn == 0:
                 _first_hessian(rows, chosen, K, hessian)
             elif decrement > CLOSE:
-                _add_hessian(Z, p_all, rows.weights[F], scaled, hessian)
+                for c in range(K):
+                    p_sample[c] = p_all[c, ::stride]
+                _add_hessian(sample, p_sample, sample_weights, sample_work, hessian)
             else:
                 ok = True
                 break
@@ -233,6 +251,21 @@ def fit_logistic(
 
 
 @njit(nogil=True, cache=True)
+def _sample(Z: FloatArray, weights: FloatArray, stride: int) -> tuple[FloatArray, FloatArray]:
+    """Return each ``stride``-th row of the columns and weights that add up to those of all rows."""
+    if stride == 1:
+        return Z, weights
+    chosen = weights[::stride].copy()
+    total = chosen.sum()
+    if total > 0.0:
+        chosen *= weights.sum() / total
+    sample = np.empty((len(Z), len(chosen)))
+    for j in range(len(Z)):
+        sample[j] = Z[j, ::stride]
+    return sample, chosen
+
+
+@njit(nogil=True, cache=True)
 def _first_hessian(rows: LogisticRows, chosen: Int64Array, K: int, hessian: FloatArray) -> None:
     """Write the Hessian at weights of zero, where all rows have the same probabilities."""
     size, n = len(chosen), len(rows.columns)
@@ -245,6 +278,24 @@ def _first_hessian(rows: LogisticRows, chosen: Int64Array, K: int, hessian: Floa
                 for j in range(k):
                     other = chosen[j] if j < size else n
                     hessian[a * k + i, b * k + j] = share * rows.gram[source, other]
+
+
+@njit(nogil=True, cache=True)
+def _add_left_out(f: int, rows: LogisticRows, Z: FloatArray, p_all: FloatArray, hessian: FloatArray) -> None:
+    """Write the Hessian of the rows that a fold leaves out."""
+    K, k = len(p_all), len(Z)
+    left = rows.left[rows.left_starts[f] : rows.left_starts[f + 1]]
+    part, p_left = np.empty((k, len(left))), np.empty((K, len(left)))
+    weights = np.empty(len(left))
+    for i in range(len(left)):
+        weights[i] = rows.weights[len(rows.weights) - 1, left[i]]
+    for j in range(k):
+        for i in range(len(left)):
+            part[j, i] = Z[j, left[i]]
+    for c in range(K):
+        for i in range(len(left)):
+            p_left[c, i] = p_all[c, left[i]]
+    _add_hessian(part, p_left, weights, np.empty((k, len(left))), hessian)
 
 
 @njit(nogil=True, cache=True)
@@ -265,41 +316,46 @@ def _fit_folds(
     """Fit the folds, from weights ``U`` for all rows and the probabilities ``p_all`` that they give."""
     K, F, k = len(U), len(rows.weights) - 1, len(Z)
     d, size = K * k, len(chosen)
+    # one Hessian for all folds needs more steps, and pays off if factors take longer than these
+    shared = d * d * d > _MORE_STEPS * Z.shape[1] * k * K
     matrix, whole = np.empty((d, d)), np.zeros((d, d))
-    parts, inverses = np.empty((F, d, d)), np.empty((F, d, d))
-    penalties = np.zeros((F, k))
+    parts, inverses = np.empty((1 if shared else F, d, d)), np.empty((F + 1, d, d))
+    penalties, slots = np.zeros((F, k)), np.arange(F)
     for f in range(F):
-        left = rows.left[rows.left_starts[f] : rows.left_starts[f + 1]]
-        part, p_left = np.empty((k, len(left))), np.empty((K, len(left)))
-        weights = np.empty(len(left))
-        for i in range(len(left)):
-            weights[i] = rows.weights[F, left[i]]
-        for j in range(k):
-            for i in range(len(left)):
-                part[j, i] = Z[j, left[i]]
-        for c in range(K):
-            for i in range(len(left)):
-                p_left[c, i] = p_all[c, left[i]]
-        _add_hessian(part, p_left, weights, np.empty((k, len(left))), parts[f])
         for i in range(size):
             penalties[f, i] = rows.penalty[f, chosen[i]]
-        if rows.is_partition:
-            for i in range(d):
-                for j in range(i + 1):
-                    whole[i, j] += parts[f, i, j]
-    if not rows.is_partition:
+        if not shared:
+            _add_left_out(f, rows, Z, p_all, parts[f])
+            if rows.is_partition:
+                for i in range(d):
+                    for j in range(i + 1):
+                        whole[i, j] += parts[f, i, j]
+    if shared or not rows.is_partition:
         _add_hessian(Z, p_all, rows.weights[F], scaled, whole)
+    if shared:
+        share = rows.weights[:F].sum() / F / rows.weights[F].sum()
+        penalty = np.zeros(k)
+        for f in range(F):
+            penalty += penalties[f] / F
+        for i in range(d):
+            for j in range(i + 1):
+                whole[i, j] *= share
+        if not _factor(whole, penalty, K, matrix, inverses[F]):
+            return
+        slots[:] = F
     V, G, steps = np.empty((F * K, k)), np.empty((F * K, k)), np.zeros((F, d))
     active, decrements = np.empty(F, dtype=np.int64), np.full(F, np.inf)
     count = 0
     for f in range(F):
-        for i in range(d):
-            for j in range(i + 1):
-                parts[f, i, j] = whole[i, j] - parts[f, i, j]
-        if _factor(parts[f], penalties[f], K, matrix, inverses[f]):
-            active[count] = f
-            V[count * K : (count + 1) * K] = U
-            count += 1
+        if not shared:
+            for i in range(d):
+                for j in range(i + 1):
+                    parts[f, i, j] = whole[i, j] - parts[f, i, j]
+            if not _factor(parts[f], penalties[f], K, matrix, inverses[f]):
+                continue
+        active[count] = f
+        V[count * K : (count + 1) * K] = U
+        count += 1
     for turn in range(STEPS):
         if count == 0:
             return
@@ -319,12 +375,14 @@ def _fit_folds(
                 for i in range(k):
                     gradient[c, i] += penalties[f, i] * own[c, i]
             flat = gradient.reshape(d)
-            decrement = _step(inverses[f], flat, steps[f])
+            decrement = _step(inverses[slots[f]], flat, steps[f])
             if turn > 0 and not decrement < 0.1 * decrements[f]:  # the Hessian is too old
                 found = margins[a * K : (a + 1) * K]
-                _add_hessian(Z, found, rows.weights[f], scaled, parts[f])
-                if not _factor(parts[f], penalties[f], K, matrix, inverses[f]):
+                part = parts[0 if shared else f]
+                _add_hessian(Z, found, rows.weights[f], scaled, part)
+                if not _factor(part, penalties[f], K, matrix, inverses[f]):
                     continue
+                slots[f] = f
                 decrement = _step(inverses[f], flat, steps[f])
                 if decrement > decrements[f]:
                     steps[f] *= 0.5

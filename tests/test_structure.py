@@ -1,8 +1,10 @@
-"""Algorithms, states, engines, metrics and objectives have explicit contracts: no part of one is looked up by name."""
+"""The structure of the package: explicit contracts, of which no part is looked up by name, and documented layers."""
 
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from pathlib import Path
 
 import subswarm
@@ -57,3 +59,13 @@ def test_no_hook_is_looked_up_by_name():
         if module != ADAPTER:
             found += [(place, name, line) for line, name in looked_up(code) if name in MEMBERS]
     assert found == []
+
+
+def test_the_guide_for_contributors_names_every_layer():
+    root = Path(__file__).parent.parent
+    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    checked = {part.strip().removeprefix("subswarm.") for layer in layers for part in layer.split("|")} - {"__main__"}
+    table = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Layout")[1].split("##")[0]
+    rows = re.findall(r"^\| (`.*?) \|", table, flags=re.MULTILINE)
+    assert sorted(name for row in rows for name in re.findall(r"`(\w+)`", row)) == sorted(checked)
