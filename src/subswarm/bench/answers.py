@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import time
 import warnings
@@ -406,6 +407,21 @@ def _mlxtend(task: Task) -> Mask | None:
     return np.isin(np.arange(columns), search.fit(task.X, task.y).k_feature_idx_)
 
 
+def _genetic(task: Task) -> Mask | None:
+    """Return the columns of sklearn-genetic-opt's search with its default population and generations."""
+    if find_spec("sklearn_genetic") is None:
+        return None
+    from sklearn_genetic import GAFeatureSelectionCV
+
+    kept = random.getstate()
+    random.seed(task.seed)  # its operators draw from the global state
+    try:
+        search = GAFeatureSelectionCV(task.model, cv=task.folds, scoring=task.scoring, verbose=False)
+        return np.asarray(search.fit(task.X, task.y).support_)
+    finally:
+        random.setstate(kept)
+
+
 def _boruta(task: Task) -> Mask | None:
     if find_spec("boruta") is None:
         return None
@@ -434,6 +450,7 @@ SELECTORS: dict[str, Callable[[Task], Mask | None]] = {
     "2d-upso": partial(_swarm, algorithm="2d-upso"),
     "bpso": partial(_swarm, algorithm="bpso"),
     "boruta": _boruta,
+    "genetic": _genetic,
 }
 """The selectors by name."""
 

@@ -216,7 +216,7 @@ def answers(
     def report(row: Row) -> None:
         result = f"error {row.error:.4f}, {row.size:.1f} columns, {row.seconds:.2f} s"
         if row.size != row.size:
-            result = "does not apply (boruta and mlxtend need their packages, rfecv importances, truth a made-up table)"
+            result = "does not apply (other packages may be missing; rfecv needs importances, truth a made-up table)"
         typer.echo(f"{row.problem}, {row.model}, {row.selector}: {result}", err=True)
 
     check_output(out, option="--out")
