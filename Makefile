@@ -34,8 +34,8 @@ demo: $(VENV)/.demo  ## select features of the breast-cancer table for naive Bay
 test: $(VENV)/.ready  ## the tests on the newest releases, warnings as errors
 	$(BIN)/python -m pytest -n $(PYTEST_JOBS)
 
-test-oldest: $(OLDEST)/.ready  ## the tests on the oldest supported releases; their numba has a cache of its own
-	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python -m pytest -n $(PYTEST_JOBS)
+test-oldest: $(OLDEST)/.ready  ## the tests but the slow ones on the oldest supported releases; their numba has a cache of its own
+	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python -m pytest -n $(PYTEST_JOBS) -m "not slow"
 
 fuzz: $(VENV)/.ready  ## random tables, hostile inputs and damaged files: make fuzz WHAT=exactness SEED=1 CASES=20000
 	$(BIN)/python -m tests.fuzz --what $(WHAT) --seed $(SEED) --cases $(CASES) --processes $(FUZZ_JOBS)
