@@ -231,11 +231,7 @@ def answers(
         more=more,
         report=report,
     )
-    if out is None:
-        typer.echo(format_tables(rows))
-        return
-    write_text(out, format_tables(rows))
-    typer.echo(f"saved {out}")
+    _show_or_save(format_tables(rows), out)
 
 
 @app.command()
@@ -285,11 +281,7 @@ def honesty(
     )
     if not cases:
         raise SettingError("none of the models fits any of the problems.")
-    if out is None:
-        typer.echo(format_tables(cases))
-        return
-    write_text(out, format_tables(cases))
-    typer.echo(f"saved {out}")
+    _show_or_save(format_tables(cases), out)
 
 
 @app.command()
@@ -332,11 +324,7 @@ def expensive(
         store=store,
         report=report,
     )
-    if out is None:
-        typer.echo(format_tables(rows))
-        return
-    write_text(out, format_tables(rows))
-    typer.echo(f"saved {out}")
+    _show_or_save(format_tables(rows), out)
 
 
 @app.command()
@@ -398,3 +386,12 @@ def gpu(
                 f"{took.dataset}, {took.model}, {took.algorithm}, {took.evaluations} evaluations: {took.seconds:.3f} s "
                 f"(algorithm {took.algorithm_seconds:.3f}, evaluation {took.evaluation_seconds:.3f})"
             )
+
+
+def _show_or_save(text: str, out: Path | None) -> None:
+    """Print tables, or write them to a file."""
+    if out is None:
+        typer.echo(text)
+        return
+    write_text(out, text)
+    typer.echo(f"saved {out}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 from scipy.special import xlogy
 
@@ -38,9 +40,9 @@ class ProbabilityMetric(BatchMetric):
         rows = np.ascontiguousarray(self._of_rows(probabilities, part.truth.astype(np.intp)))
         return np.asarray(metric_kernels().sum_folds(rows, part.starts) / part.sizes)
 
+    @abstractmethod
     def _of_rows(self, probabilities: FloatArray, truth: Int64Array) -> FloatArray:
         """Return the metric of each row, (P, rows)."""
-        raise NotImplementedError
 
 
 class LogLoss(ProbabilityMetric):
