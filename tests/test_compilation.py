@@ -64,8 +64,23 @@ def test_a_search_announces_compilations_and_leaves_them_out_of_estimates(monkey
         return found
 
     monkeypatch.setattr(selector_module, "search", search)
+    monkeypatch.setattr(selector_module, "prepare_kernels", lambda *search, announce: None)
     settings = {"cv": 3, "repeats": 1, "max_evaluations": 40, "random_state": 0, "verbose": verbose}
     fitted = SwarmSelector(GaussianNB(), **settings).fit(*load_wine(return_X_y=True))
     result = fitted.result_
     assert 0 <= fitted._facts.search_seconds < result.algorithm_seconds + result.evaluation_seconds
     assert capsys.readouterr().err == note
+
+
+def test_the_expected_time_leaves_out_what_was_compiled(monkeypatch, capsys):
+    from types import SimpleNamespace
+
+    from subswarm._search import callbacks
+
+    compiled = [5.0]
+    monkeypatch.setattr(callbacks, "compile_seconds", lambda: compiled[0])
+    notice = callbacks.TimeNotice(1000, None)
+    compiled[0] = 205.0
+    notice(SimpleNamespace(seconds=201.0, evaluations=10))
+    notice(SimpleNamespace(seconds=202.0, evaluations=20))
+    assert capsys.readouterr().err == "the search takes about 2 min\n"  # 2 s so far, 0.1 s for each evaluation

@@ -74,6 +74,10 @@ def test_a_column_that_tells_the_target_is_named():
     assert "leak" not in in_table(CLASSES + RNG.normal(0, 0.4, 200))
     assert "leak" in in_table(NUMBERS + RNG.normal(0, 0.01, 200), NUMBERS, classification=False)
     assert "leak" not in in_table(NUMBERS + RNG.normal(0, 0.2, 200), NUMBERS, classification=False)
+    even = RNG.permutation(200) / 40
+    assert "leak" in in_table(np.exp(even), even, classification=False)
+    assert "leak" in in_table(np.round(NUMBERS), np.round(NUMBERS) ** 2, classification=False)
+    assert "leak" not in in_table(np.round(NUMBERS), NUMBERS, classification=False)
     rare = np.zeros(200, dtype=int)
     rare[:2] = 1
     assert "leak" not in in_table(rare + RNG.uniform(0, 0.5, 200), rare)

@@ -1,7 +1,7 @@
 """Compilation by numba: how long it takes, so that this enters no estimate, and in another process at first use.
 
 On a machine whose cache has no kernels yet, a process compiles them into the cache while the search already runs on the
-NumPy kernels. Both give the same losses, so the result does not depend on when the compiled ones are ready.
+NumPy kernels. Both give the same losses, or, for the numbers of linear models, the same up to rounding.
 """
 
 from __future__ import annotations
@@ -35,8 +35,13 @@ ASIDE = "compiling the kernels for this machine while the search runs without th
 _MARKER = "SUBSWARM_COMPILING"
 """The environment variable with the path of a file that exists while another process compiles, for worker processes."""
 _ALLOWED = threading.local()
+_LOCK = threading.RLock()
 _PROCESS: subprocess.Popen[bytes] | None = None
 _OWNER = 0
+_WAITING: list[bytes] = []
+"""What is to be compiled next: one process at a time, so that most of the machine is left to the search."""
+_ASKED: set[object] = set()
+"""What was to be compiled so far; nothing is tried twice."""
 
 
 class _Stopwatch:
@@ -119,13 +124,14 @@ def is_compiling_aside() -> bool:
     marker = os.environ.get(_MARKER)
     if not marker:
         return False
-    process = _PROCESS if os.getpid() == _OWNER else None  # a forked worker cannot wait for it
-    if (process is None or process.poll() is None) and Path(marker).exists():
-        return True
-    del os.environ[_MARKER]
-    if process is not None:
-        Path(marker).unlink(missing_ok=True)  # the process was killed
-    return False
+    with _LOCK:
+        is_own = os.getpid() == _OWNER  # a forked worker cannot wait for the process
+        if (not is_own or _PROCESS is None or _PROCESS.poll() is None) and Path(marker).exists():
+            return True
+        os.environ.pop(_MARKER, None)
+        if is_own:
+            Path(marker).unlink(missing_ok=True)  # still there if the process was killed
+        return is_own and bool(_WAITING) and _start(_WAITING.pop(0))
 
 
 def _detach(process: subprocess.Popen[bytes]) -> None:
@@ -135,9 +141,9 @@ def _detach(process: subprocess.Popen[bytes]) -> None:
 
 
 def wait_for_compiler() -> None:
-    """Wait until the other process has compiled, for measurements."""
-    if _PROCESS is not None:
-        _PROCESS.wait()
+    """Wait until all is compiled, for measurements."""
+    while is_compiling_aside():
+        time.sleep(0.05)
 
 
 def is_cached(kernel: object) -> bool:
@@ -149,17 +155,39 @@ def is_cached(kernel: object) -> bool:
     return load is None or bool(load())
 
 
-def compile_aside(work: bytes, *, announce: bool) -> None:
-    """Start the process that compiles what a search needs (`subswarm._warm_up`), unless there was one already.
+def compile_aside(kernels: object, work: bytes, *, announce: bool) -> None:
+    """Have ``kernels`` compiled by a process that does this work (`subswarm._warm_up`), or by the next one.
 
-    The process ends by itself, at the latest when all is compiled, even if this one ends before.
+    The process ends by itself, at the latest when all is compiled, even if this one ends before. A worker whose parent
+    has started one starts none, and none is started twice for the same kernels.
     """
-    global _OWNER, _PROCESS
-    if _PROCESS is not None or os.environ.get(_MARKER) or not sys.executable or getattr(sys, "frozen", False):
+    global _OWNER
+    if not sys.executable or getattr(sys, "frozen", False):
         return
+    with _LOCK:
+        if os.getpid() != _OWNER:
+            if is_compiling_aside():
+                return
+            _OWNER = os.getpid()
+            _WAITING.clear()
+            _ASKED.clear()
+        if kernels in _ASKED:
+            return
+        _ASKED.add(kernels)
+        if is_compiling_aside():
+            _WAITING.append(work)
+        elif not _start(work):
+            return
+    if announce:
+        print(ASIDE, file=sys.stderr, flush=True)
+
+
+def _start(work: bytes) -> bool:
+    """Start a process; returns False if that fails, and then this process compiles."""
+    global _PROCESS
     root = str(Path(__file__).resolve().parent.parent)
     code = f"import sys; sys.path.append({root!r}); from subswarm._warm_up import main; main()"
-    with suppress(OSError):  # then this process compiles
+    try:
         handle, marker = tempfile.mkstemp(prefix="subswarm-")
         os.close(handle)
         _PROCESS = subprocess.Popen(
@@ -168,12 +196,12 @@ def compile_aside(work: bytes, *, announce: bool) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        _OWNER = os.getpid()
-        os.environ[_MARKER] = marker
-        atexit.register(_detach, _PROCESS)
-        with suppress(OSError):  # the process has ended already
-            assert _PROCESS.stdin is not None
-            _PROCESS.stdin.write(work)
-            _PROCESS.stdin.close()
-        if announce:
-            print(ASIDE, file=sys.stderr, flush=True)
+    except OSError:
+        return False
+    os.environ[_MARKER] = marker
+    atexit.register(_detach, _PROCESS)
+    with suppress(OSError):  # the process has ended already
+        assert _PROCESS.stdin is not None
+        _PROCESS.stdin.write(work)
+        _PROCESS.stdin.close()
+    return True

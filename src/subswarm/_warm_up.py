@@ -9,60 +9,124 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import get_scorer_names
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from subswarm._compilation import compile_aside, is_cached
 from subswarm._search.budget import Budget
 from subswarm._search.loop import search
-from subswarm._types import Estimator
+from subswarm._types import AnyArray, Estimator, Scorer
 from subswarm.algorithms.base import AnyAlgorithm
 from subswarm.engines.compiled import compiled_or_none
+from subswarm.engines.metrics import batch_metric, needed_predictions
+from subswarm.engines.metrics.base import BatchMetric
+from subswarm.engines.metrics.labels import LabelMetric
+from subswarm.engines.metrics.ranking import BinaryRanking, MulticlassRanking
+from subswarm.engines.neighbors.engine import is_euclidean
+from subswarm.engines.recipe import is_standard_scorer, recipe_for
 from subswarm.objective.objective import Objective, make_objective
 
-__all__ = ["main", "prepare_kernels", "warm_up"]
+__all__ = ["main", "needed_kernels", "prepare_kernels", "warm_up"]
 
-_NEEDED: dict[str, dict[str, tuple[str, ...]]] = {
-    "gaussian_nb": {
-        "counting_numba": ("column_lists", "count_correct"),
-        "naive_bayes.numba": ("widest_columns", "classify"),
-        "naive_bayes.products_numba": ("look_up", "classify_by_products"),
-    },
-    "knn": {"counting_numba": ("column_lists", "count_correct"), "neighbors.numba": ("votes",)},
+_COUNTING = (("counting_numba", "column_lists"),)
+_EVALUATE = (*_COUNTING, ("linear.numba", "evaluate"))
+_NEEDED: dict[str, tuple[tuple[str, str], ...]] = {
+    "gaussian_nb": (*_COUNTING, ("naive_bayes.numba", "widest_columns")),
+    "knn": _COUNTING,
+    "normal_cdf_bayes": (*_COUNTING, ("normal_cdf.numba", "classify")),
+    "linear": (*_EVALUATE, ("linear.numba", "solve")),
+    "logistic": (*_EVALUATE, ("linear.logistic_numba", "fit_logistic")),
+    "quadratic": (*_COUNTING, ("linear.quadratic_numba", "fit_quadratic")),
+    "centroids": (*_COUNTING, ("linear.centroids_numba", "add_terms")),
 }
-"""For the engines whose NumPy kernels give the same losses, the kernels that every search on classes calls."""
+"""For each engine with kernels, modules and names of those that every search calls."""
+_BY_PREDICTIONS: dict[tuple[str, bool], tuple[tuple[str, str], ...]] = {
+    ("gaussian_nb", True): (
+        ("naive_bayes.numba", "classify"),
+        ("naive_bayes.products_numba", "look_up"),
+        ("naive_bayes.products_numba", "classify_by_products"),
+    ),
+    ("gaussian_nb", False): (("naive_bayes.numba", "log_likelihoods"),),
+    **{(engine, True): (("linear.numba", "judge"),) for engine in ("linear", "logistic", "quadratic", "centroids")},
+}
+"""The same for predicted classes (True), and for probabilities or numbers."""
+_METRICS: tuple[tuple[type, str], ...] = (
+    (LabelMetric, "count_labels"),
+    (BinaryRanking, "rank_scores"),
+    (MulticlassRanking, "rank_scores"),
+    (BatchMetric, "sum_folds"),
+)
 _ROWS, _COLUMNS, _EVALUATIONS = 150, 12, 200
-_WORTH_IT = 500
-"""Evaluations from which a process of its own is started."""
+
+Kernel = tuple[str, str]
 
 
-def prepare_kernels(objective: Objective, algorithm: AnyAlgorithm, evaluations: int | None, *, announce: bool) -> None:
+def prepare_kernels(objective: Objective, algorithm: AnyAlgorithm, *, announce: bool) -> None:
     """Have the kernels for a search compiled by another process, if they are not in numba's cache."""
-    needed = _NEEDED.get(objective.engine)
-    if needed is None or objective.scoring.name != "accuracy" or (evaluations is not None and evaluations < _WORTH_IT):
-        return
-    for module, names in needed.items():
+    needed = needed_kernels(objective)
+    for module, name in needed:
         kernels = compiled_or_none(f"subswarm.engines.{module}")
         if kernels is None:
             return
-        if not all(is_cached(getattr(kernels, name)) for name in names):
+        if not is_cached(getattr(kernels, name)):
             break
     else:
         return
-    n_classes = len(np.unique(objective.data.y))
+    y, scoring = objective.data.y, objective.data.scoring
+    classes = np.unique(y) if is_classifier(objective.estimator) else None
+    scorer = scoring.name if scoring.name in get_scorer_names() else scoring.given
     with suppress(pickle.PicklingError, AttributeError, TypeError):
-        compile_aside(pickle.dumps((clone(objective.estimator), n_classes, algorithm)), announce=announce)
+        work = pickle.dumps((clone(objective.estimator), classes, scorer, algorithm))
+        compile_aside((type(algorithm), *needed), work, announce=announce)
 
 
-def warm_up(estimator: Estimator, n_classes: int, algorithm: AnyAlgorithm) -> None:
-    """Score a few subsets of a small random table, and search on it, so that numba compiles what these need."""
+def needed_kernels(objective: Objective) -> list[Kernel]:
+    """Return modules and names of the kernels that a search with this objective calls; none without a fast engine."""
+    engine, estimator, data = objective.engine, objective.estimator, objective.data
+    if engine not in _NEEDED:
+        return []
+    is_labels = needed_predictions(data.scoring, estimator, data) == "labels"
+    found = [*_NEEDED[engine], *_BY_PREDICTIONS.get((engine, is_labels), ())]
+    is_accuracy = is_standard_scorer(estimator, data, frozenset({"accuracy"}))
+    if engine == "knn":
+        found.append(("neighbors.numba", _neighbors_kernel(estimator, is_labels=is_labels)))
+    if is_accuracy and engine in ("gaussian_nb", "knn", "normal_cdf_bayes"):
+        return [*found, ("counting_numba", "count_correct")]
+    metric = batch_metric(data.scoring, estimator, data)
+    kernel = next((name for kind, name in _METRICS if isinstance(metric, kind)), None)
+    return found if kernel is None else [*found, ("metrics.numba", kernel)]
+
+
+def _neighbors_kernel(estimator: Estimator, *, is_labels: bool) -> str:
+    recipe = recipe_for(estimator, (KNeighborsClassifier, KNeighborsRegressor))
+    assert recipe is not None
+    if not is_euclidean(recipe.model):
+        return "city_block_neighbors"
+    return "votes" if is_labels and recipe.model.weights == "uniform" else "neighbors"
+
+
+def warm_up(
+    estimator: Estimator, classes: AnyArray | None, scoring: str | Scorer | None, algorithm: AnyAlgorithm
+) -> None:
+    """Score a few subsets of a small random table, and search on it, so that numba compiles what these need.
+
+    The target has these ``classes``; without classes it has numbers.
+    """
     rng = np.random.default_rng(0)
-    y = np.arange(_ROWS) % n_classes
-    X = rng.normal(size=(_ROWS, _COLUMNS)) + y[:, None]
-    objective = make_objective(estimator, X, y, cv=3, repeats=1, random_state=0)
+    X = rng.normal(size=(_ROWS, _COLUMNS))
+    if classes is None:
+        y: AnyArray = np.exp(X[:, 0] + rng.normal(size=_ROWS))  # above zero, which some metrics need
+    else:
+        codes = np.arange(_ROWS) % len(classes)
+        y = classes[codes]
+        X += codes[:, None]
+    settings = {"cv": 3, "scoring": scoring, "random_state": 0}
+    objective = make_objective(estimator, X, y, repeats=1, **settings)
     few, many = rng.random((4, _COLUMNS)) < 0.3, rng.random((100, _COLUMNS)) < 0.6
     for masks in (few, many, ~many):
         objective(masks | (np.arange(_COLUMNS) == 0))
-    search(algorithm, make_objective(estimator, X, y, cv=3, random_state=0), Budget(evaluations=_EVALUATIONS), rng=0)
+    search(algorithm, make_objective(estimator, X, y, **settings), Budget(evaluations=_EVALUATIONS), rng=0)
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from subswarm._checks import check_bool, check_choice, check_int, check_real, shown
-from subswarm._compilation import announced, compile_seconds, may_compile_aside
+from subswarm._compilation import announced, compile_seconds, is_compiling_aside, may_compile_aside
 from subswarm._fingerprint import digest
 from subswarm._permutation import PermutationTest, describe_permutations, run_permutations, shuffles
 from subswarm._search.budget import Budget
@@ -437,8 +437,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         prices = self._prices(space)
         seen = None if prices is None else CostFront(prices, objective.n_partitions)
         compiled = compile_seconds()
-        prepare_kernels(objective, plan.algorithm, plan.budget.evaluations, announce=bool(self.verbose))
-        with announced(bool(self.verbose)):
+        prepare_kernels(objective, plan.algorithm, announce=bool(self.verbose))
+        with announced(bool(self.verbose) and not is_compiling_aside()):
             result = self._search(plan, space, seed, prices, seen)
         compiled = compile_seconds() - compiled
         if plan.is_foldwise:  # its partitions are folds, and not repeats of all of them

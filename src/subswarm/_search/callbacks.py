@@ -174,6 +174,7 @@ class TimeNotice:
     def __init__(self, total: int | None, seconds: float | None) -> None:
         self._total, self._limit = total, seconds
         self._first: Snapshot | None = None
+        self._began = compile_seconds()
         self._compiled = 0.0
         self._said = total is None
 
@@ -184,7 +185,8 @@ class TimeNotice:
             self._said = True
             taken = snapshot.seconds - self._first.seconds - (compile_seconds() - self._compiled)
             rate = max(0.0, taken) / (snapshot.evaluations - self._first.evaluations)
-            self.say(snapshot.seconds + rate * (self._total - snapshot.evaluations))
+            searched = snapshot.seconds - (compile_seconds() - self._began)
+            self.say(max(0.0, searched) + rate * (self._total - snapshot.evaluations))
 
     def say(self, expected: float) -> None:
         """Print the expected time, if it is longer than a minute."""

@@ -20,7 +20,7 @@ _FEWEST_ROWS = 20
 _MOST_NAMES = 8
 _RARE = 0.1
 _LEAK = 0.02
-_LINEAR = 0.999
+_EXPLAINED = 0.999
 _MOST_CLASSES = 50
 _FEW_VALUES = 10
 _FEWEST_OTHERS = 5
@@ -257,7 +257,7 @@ def _is_copy(values: FloatArray, target: AnyArray, classification: bool) -> bool
 def _predicts_target(values: FloatArray, target: AnyArray, classification: bool) -> bool:
     """Return whether the values alone predict the target: rows with neighbouring values have the same class."""
     if not classification:
-        return _squared_correlation(values, target) >= _LINEAR
+        return max(_squared_correlation(values, target), _explained_by_order(values, target)) >= _EXPLAINED
     counts_of_all = np.bincount(target)
     others = len(target) - int(counts_of_all.max())
     if others < _FEWEST_OTHERS or len(counts_of_all) > _MOST_CLASSES:
@@ -275,6 +275,21 @@ def _squared_correlation(values: FloatArray, target: FloatArray) -> float:
     with np.errstate(all="ignore"):
         a, b = values - values.mean(), target - target.mean()
         found = float((a @ b) ** 2 / ((a @ a) * (b @ b)))
+    return found if np.isfinite(found) else 0.0
+
+
+def _explained_by_order(values: FloatArray, target: FloatArray) -> float:
+    """Return the share of the target's variance that is not left among rows of equal or neighbouring values."""
+    codes = _codes(values)
+    counts = np.bincount(codes)
+    n_rows, n_values = len(codes), len(counts)
+    with np.errstate(all="ignore"):
+        means = np.bincount(codes, target) / counts
+        if 2 * n_values <= n_rows:
+            left = float(((target - means[codes]) ** 2).sum()) / (n_rows - n_values)
+        else:
+            left = float((np.diff(means) ** 2).mean()) / 2.0
+        found = 1.0 - left / float(target.var())
     return found if np.isfinite(found) else 0.0
 
 

@@ -105,6 +105,7 @@ class CentroidEngine(PredictionEngine):
 
     def _evaluate(self, masks: Masks, out: FloatArray, bounds: FloatArray) -> None:
         columns, starts = column_lists(masks)
+        add_terms = _kernels().add_terms
         for first, last, terms in self._blocks():
             found = out[:, :, self._starts[first] : self._starts[last]]
             errors = bounds[:, self._starts[first] : self._starts[last]]
@@ -116,7 +117,7 @@ class CentroidEngine(PredictionEngine):
                 found: FloatArray = found,
                 errors: FloatArray = errors,
             ) -> None:
-                _kernels().add_terms(low, high, columns, starts, terms, found, errors)
+                add_terms(low, high, columns, starts, terms, found, errors)
 
             self._spread(add, len(masks), len(columns) * found.shape[1] * found.shape[2])
 

@@ -60,6 +60,7 @@ class LinearEngine(PredictionEngine):
             return
         columns, starts = column_lists(masks)
         longest = int(np.diff(starts).max())
+        solve_systems, evaluate_rows = kernels().solve, kernels().evaluate
         for first, last, systems, tests in self._blocks():
             F, _, T = systems.target.shape
             scores = Scores.room(len(masks), len(columns), F, T)
@@ -67,7 +68,7 @@ class LinearEngine(PredictionEngine):
             found, errors = out[:, :, rows], bounds[:, rows]
 
             def solve(low: int, high: int, systems: Systems = systems, scores: Scores = scores) -> None:
-                kernels().solve(low, high, columns, starts, systems, scores)
+                solve_systems(low, high, columns, starts, systems, scores)
 
             def evaluate(
                 low: int,
@@ -77,7 +78,7 @@ class LinearEngine(PredictionEngine):
                 found: FloatArray = found,
                 errors: FloatArray = errors,
             ) -> None:
-                kernels().evaluate(low, high, columns, starts, tests, scores, found, errors)
+                evaluate_rows(low, high, columns, starts, tests, scores, found, errors)
 
             self._spread(solve, len(masks), F * len(columns) * longest**2 // 3, blas=longest > _WITH_BLAS)
             self._spread(evaluate, len(masks), len(columns) * len(tests.lengths) * T // F)

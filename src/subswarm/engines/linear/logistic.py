@@ -93,13 +93,13 @@ class LogisticEngine(PredictionEngine):
         columns, starts = column_lists(masks)
         F, K, N = self._data.n_folds, len(rows.targets), rows.columns.shape[1]
         scores = Scores.room(len(masks), len(columns), F, K)
-        fit_logistic = _logistic_kernels().fit_logistic
+        fit_logistic, evaluate_rows = _logistic_kernels().fit_logistic, kernels().evaluate
 
         def fit(first: int, last: int) -> None:
             fit_logistic(first, last, columns, starts, rows, scores)
 
         def evaluate(first: int, last: int) -> None:
-            kernels().evaluate(first, last, columns, starts, tests, scores, out, bounds)
+            evaluate_rows(first, last, columns, starts, tests, scores, out, bounds)
 
         self._spread(fit, len(masks), 20 * len(columns) * K * N, blas=True)
         if not rows.penalty.any():

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.engines.data import FoldedData, Int64Array
-from subswarm.engines.fast import FoldClasses, ready_kernels
+from subswarm.engines.fast import FoldClasses, kernels_of
 from subswarm.engines.naive_bayes.bounds import EPS, SAME_SMOOTHING, TOO_SMALL, slacks, swing_of
 from subswarm.engines.recipe import scaled_rows
 
@@ -288,4 +288,4 @@ def _alike(variance: FloatArray, order: Int64Array) -> Int64Array:
 
 def gaussian_kernels() -> ModuleType:
     """Return the compiled kernels, or the same functions in NumPy without numba."""
-    return ready_kernels("subswarm.engines.naive_bayes.")
+    return kernels_of("subswarm.engines.naive_bayes.")

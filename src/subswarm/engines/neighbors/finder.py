@@ -119,11 +119,13 @@ class NeighborFinder:
         shape = (len(masks), len(self.layout.tests), self.n_neighbors)
         nearest, distances = np.empty(shape, dtype=np.int64), np.empty(shape)
         counts = np.zeros((len(masks), 3), dtype=np.int64)
+        kernels = _kernels()
 
         def work(first: int, last: int) -> None:
             memory = self._memory()
             for p in range(first, last):
-                nearest[p], distances[p] = self._find(np.flatnonzero(masks[p]), memory, counts[p], in_order)
+                columns = np.flatnonzero(masks[p])
+                nearest[p], distances[p] = self._find(kernels, columns, memory, counts[p], in_order)
             self._pool.append(memory)
 
         spread(work, len(masks), self._affordable_threads())
@@ -138,9 +140,8 @@ class NeighborFinder:
         return nearest[0], distances[0]
 
     def _find(
-        self, columns: IntArray, memory: _Memory, counts: Int64Array, in_order: bool
+        self, kernels: ModuleType | None, columns: IntArray, memory: _Memory, counts: Int64Array, in_order: bool
     ) -> tuple[Int64Array, FloatArray]:
-        kernels = _kernels()
         if kernels is None:
             return numpy_kernels.neighbors(self.layout, columns, self.n_neighbors, self.city_block, self.max_bytes)
         scratch, table = memory.scratch[self.precision], (self._rows, self._folds)
