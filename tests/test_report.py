@@ -13,11 +13,13 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 from browser import opened
 from limits import SECONDS
 from subswarm import SwarmSelector
+from subswarm._search.result import one_standard_error
 from subswarm.errors import SettingError
 from subswarm.nested import HeldOut, held_out
 from subswarm.report.page import Chart, Layer
@@ -314,6 +316,20 @@ def test_the_selected_features_are_a_table_with_what_each_is_worth():
     assert facts.medians[0].tolist() == [np.median(np.asarray(X)[np.asarray(y) == k, 0]) for k in range(3)]
     alone = describe_columns(objective, np.arange(X.shape[1]) == 6)
     assert np.isnan(alone.losses).all()
+
+
+def test_the_choices_are_compared_on_the_same_folds():
+    selector = fitted_wine(record=True, cv=5, max_evaluations=4000)
+    few = one_standard_error(selector.result_)
+    folds = selector.folds_
+    X = load_wine().data[:, few.mask]
+    expected = cross_val_score(GaussianNB(), X, load_wine().target, cv=list(folds)).mean()
+    assert f"{expected:.4f}" != f"{1 - few.fitness:.4f}"  # scored on other folds in the search
+    page = Words(selection_page(Selection.of(selector))).text
+    assert f"fewest within one standard error{few.cardinality}{expected:.4f}" in re.sub(r"\s+(?=\d)", "", page)
+    assert "Scores are means over all repeats" in page
+    plain = Words(selection_page(Selection.of(fitted_wine()))).text
+    assert "fewest within one standard error" not in plain  # its score needs a recorded search
 
 
 def test_thirds_of_a_numeric_target_take_the_place_of_classes():

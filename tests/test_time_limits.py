@@ -176,6 +176,36 @@ def test_ctrl_c_while_the_candidates_are_compared_selects_the_best(interrupted_s
     assert ours.best_score_ == best.best_score_
 
 
+def test_ctrl_c_after_the_search_never_loses_it(interrupted_scorer, tmp_path):
+    settings = {
+        **{"scoring": {"own": interrupted_scorer(0), "other": interrupted_scorer(0)}, "record": True},
+        **{"choose": "best", "cv": 2, "repeats": 1, "max_evaluations": 12, "random_state": 0},
+        "callbacks": [lambda snapshot: steps.append(Counted.fits)],
+    }
+    steps = []
+
+    class Counted(GaussianNB):
+        fits = 0
+        stop_at = -1
+
+        def fit(self, X, y):
+            Counted.fits += 1
+            if Counted.fits == Counted.stop_at:
+                raise KeyboardInterrupt
+            return super().fit(X, y)
+
+    whole = SwarmSelector(Counted(), **settings).fit(*WINE)
+    in_search, in_all = steps[-1], Counted.fits
+    assert in_all > in_search + 8
+    for stop_at in range(in_search + 1, in_all + 1):
+        Counted.fits, Counted.stop_at = 0, stop_at
+        ours = SwarmSelector(Counted(), **settings).fit(*WINE)
+        assert ours.support_.tolist() == whole.support_.tolist()
+        assert ours.best_score_ == whole.best_score_
+        assert ours.predict(WINE[0]).shape == (178,)
+        assert ours.report(tmp_path / "page.html").exists()
+
+
 def test_the_command_line_prints_and_writes_after_ctrl_c(monkeypatch, capsys, tmp_path):
     from subswarm.__main__ import main
     from subswarm.report import record

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -40,7 +40,7 @@ from subswarm._search.fronts import CostFront, FrontTable, column_prices, featur
 from subswarm._search.honest import HonestScore, corrected_score
 from subswarm._search.loop import search
 from subswarm._search.plan import AUTO, Plan, PlanLimits, is_auto, plan_search
-from subswarm._search.result import History, SearchResult
+from subswarm._search.result import History, SearchResult, one_standard_error
 from subswarm._search.stability import island_stability
 from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask, Predictor, Scorings, Splits, Subset
@@ -67,6 +67,8 @@ from subswarm.objective.validation import allows_nan
 from subswarm.plot._methods import Plots
 
 __all__ = ["FitFacts", "SwarmSelector"]
+
+T = TypeVar("T")
 
 CHOICES = (*RULES, "knee", "budget")
 """How the subset can be selected from those that the search saw."""
@@ -103,6 +105,14 @@ class FitFacts:
     target_name: str
     digest: str
     search_seconds: float
+
+
+@dataclass(frozen=True)
+class ScoredSize:
+    """The size of a subset and its mean score."""
+
+    size: int
+    score: float
 
 
 def _estimator_has(method: str) -> Callable[[SwarmSelector], bool]:
@@ -453,30 +463,34 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             digest([objective.data.X if objective.data.is_plain else objective.data.table, objective.data.y]),
             max(0.0, result.algorithm_seconds + result.evaluation_seconds - compiled),
         )
-        self.front_: FrontTable = make_front(
-            result,
-            _losses_known(result, objective),
-            names=getattr(self, "feature_names_in_", None),
-            owner=space.owner,
-            prices=prices,
-            seen=seen,
+        self.front_: FrontTable = _insist(
+            partial(
+                make_front,
+                result,
+                _losses_known(result, objective),
+                names=getattr(self, "feature_names_in_", None),
+                owner=space.owner,
+                prices=prices,
+                seen=seen,
+            )
         )
         chosen, left_out = self._chosen(result, objective)
         reported = objective.on_all_rows()
         self.folds_ = reported.folds
         self._score(reported, chosen)
-        self._correct(reported, left_out, plan.n_repeats if plan.is_foldwise else None)
+        _insist(partial(self._correct, reported, left_out, plan.n_repeats if plan.is_foldwise else None))
         self.stability_, self.island_shares_ = island_stability(result, self.support_)
         self._score_by_all(reported)
-        self._column_facts = self._describe(reported, result)
-        self.cv_results_ = _front_scores(result, objective)
+        self._column_facts = _unless_interrupted(partial(self._describe, reported, result))
+        self._one_standard_error = _unless_interrupted(partial(self._score_smallest, reported, result))
+        self.cv_results_ = _insist(partial(_front_scores, result, objective))
         weights = self._fit_metadata(params, fit_params)
         names = objective.data.names
         self._is_fitted_on_frame = objective.data.frame is not None
         self._keeps_frames = not objective.data.is_plain and self._is_fitted_on_frame
         self.estimator_ = for_columns(self.estimator_, self.support_, names)
         weights = params_for_columns(weights, self.support_, names)
-        self.estimator_.fit(objective.data.columns(self.support_), objective.data.y, **weights)
+        _insist(partial(self.estimator_.fit, objective.data.columns(self.support_), objective.data.y, **weights))
         self.held_out_: HeldOut | None = None
         if outer is not None and result.stop_reason != "interrupted":
             try:
@@ -493,7 +507,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.permutation_test_: PermutationTest | None = None
         if orders and result.stop_reason != "interrupted":
             self._test_permutations(estimator, X, objective.data.y, orders, groups, fit_params, seed)
-        self.findings_ = self._find(objective)
+        self.findings_ = _insist(partial(self._find, objective))
         return self
 
     @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
@@ -746,6 +760,13 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             objective, self.support_, with_losses=expected < max(5.0, self._facts.search_seconds / 10)
         )
 
+    def _score_smallest(self, objective: Objective, result: SearchResult) -> ScoredSize | None:
+        """Score the smallest subset within one standard error for a report, on the folds of the other scores."""
+        if not self.record or result.stop_reason == "interrupted":
+            return None
+        few = one_standard_error(result)
+        return ScoredSize(few.cardinality, float(objective.fold_scores(few.mask).mean()))
+
     def _search(
         self,
         plan: Plan,
@@ -855,7 +876,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     def _score(self, objective: Objective, chosen: Subset) -> None:
         self.support_: Mask = chosen.mask
         self.n_features_ = chosen.cardinality
-        self.fold_scores_: FloatArray = objective.fold_scores(chosen.mask)
+        self.fold_scores_: FloatArray = _insist(partial(objective.fold_scores, chosen.mask))
         self.best_score_ = float(self.fold_scores_.mean())
         try:
             self.baseline_score_ = float(objective.fold_scores(np.ones(objective.n_features, dtype=bool)).mean())
@@ -883,13 +904,14 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             first[0]: np.array([first[1].score(float(loss)) for loss in front.fitness])
         }
         for name, other in others:
-            self.scores_[name] = float(objective.fold_scores(self.support_, other).mean())
+            self.scores_[name] = float(_insist(partial(objective.fold_scores, self.support_, other)).mean())
             try:
                 all_columns = np.ones(objective.n_features, dtype=bool)
                 self.baseline_scores_[name] = float(objective.fold_scores(all_columns, other).mean())
-            except Exception:  # as for the first scorer
+            except (Exception, KeyboardInterrupt):  # as for the first scorer
                 self.baseline_scores_[name] = float("nan")
-            self.front_scores_[name] = objective.mean_scores(front.masks, other)
+            of_front = _unless_interrupted(partial(objective.mean_scores, front.masks, other))
+            self.front_scores_[name] = np.full(len(front), np.nan) if of_front is None else of_front
 
     def _find(self, objective: Objective) -> tuple[Finding, ...]:
         """Return what makes the score less meaningful than it looks."""
@@ -954,6 +976,22 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         from subswarm.report.summary import summary_html  # imported here: the summary imports this module
 
         return summary_html(self)
+
+
+def _insist(work: Callable[[], T]) -> T:
+    """Do what a finished search needs for its result, from the start again after a first Ctrl-C."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        return work()
+
+
+def _unless_interrupted(work: Callable[[], T]) -> T | None:
+    """Do what a result can be without; None after Ctrl-C."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        return None
 
 
 def _losses_known(result: SearchResult, objective: Objective) -> Callable[[Mask], FloatArray]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from subswarm._display import package_versions
 from subswarm._files import write_whole
-from subswarm._search.result import one_standard_error
 from subswarm._search.stability import stability
 from subswarm._types import FloatArray
 from subswarm.errors import SettingError
@@ -118,6 +117,7 @@ def _selected_features(selection: Selection) -> tuple[Part, ...]:
     losses = np.where(np.isnan(facts.losses), np.inf, facts.losses)
     order = np.argsort(-losses if np.isfinite(losses).any() else np.zeros(len(losses)), kind="stable")
     by_class = selection.task == "classification"
+    selector_has_islands = selection.selector.island_shares_ is not None
     cells = []
     for row in order.tolist():
         column, loss = int(facts.columns[row]), float(facts.losses[row])
@@ -134,6 +134,10 @@ def _selected_features(selection: Selection) -> tuple[Part, ...]:
             ]
         )
     note = (
+        "Chosen by islands: the share of the parts of the search, each with other rows, that select the feature. "
+        if selector_has_islands
+        else ""
+    ) + (
         f"Without it: how {name} changes if only this feature is left out; near zero means that others can replace it. "
         f"Distribution: the values of the feature in each {'class' if by_class else 'third of the target'}."
     )
@@ -337,12 +341,12 @@ def _seeds(selection: Selection) -> Table:
 
 def _comparison(selection: Selection) -> tuple[Part, ...]:
     selector, scoring, result = selection.selector, selection.scoring, selection.result
-    few, front = one_standard_error(result), result.front
+    few, front = selector._one_standard_error, result.front
     other_scores = dict(list(selector.front_scores_.items())[1:])
     choices = [
         ("all features", selector.n_features_in_, selector.baseline_score_),
         (f"selected ({result.algorithm})", selector.n_features_, selector.best_score_),
-        ("fewest within one standard error", few.cardinality, scoring.score(few.fitness)),
+        *([] if few is None else [("fewest within one standard error", few.size, few.score)]),
         *(
             (f"{name}, same folds and evaluations", other.n_features_, other.best_score_)
             for name, other in selection.other_algorithms.items()
@@ -360,8 +364,8 @@ def _comparison(selection: Selection) -> tuple[Part, ...]:
                 ),
                 [False, True, *[False] * (len(choices) - 2)],
             ),
-            note="All scores are from cross-validation on the folds that the searches used, so those of searched "
-            "subsets are optimistic.",
+            note="All scores are from cross-validation on the same folds, which the searches used, so those of "
+            "searched subsets are optimistic.",
         ),
         *([] if selection.other_algorithms else [hint]),
         trade_off_chart(selection),
@@ -384,6 +388,9 @@ def _comparison(selection: Selection) -> tuple[Part, ...]:
                 ),
                 [int(size) == selector.n_features_ for size in front.cardinality],
             ),
+            note="Scores are means over all repeats of the cross-validation, as on the line of the chart."
+            if result.n_partitions > 1
+            else "",
         ),
         *_nested_front(selection),
     )

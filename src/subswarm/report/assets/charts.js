@@ -4,7 +4,7 @@
   const NS = "http://www.w3.org/2000/svg";
   const DASHES = ["", "7 4", "2 3", "9 3 2 3", "4 2", "1 3", "12 4", "6 2 2 2"];
   const BANDS = 3; // the most lines that show their bands at the same time; with more lines, only the active one does
-  const MARGIN = { top: 12, right: 22, bottom: 42, left: 56 };
+  const MARGIN = { top: 12, right: 22, bottom: 42, left: 64 };
 
   const node = (name, attributes = {}, ...children) => {
     const made = document.createElementNS(NS, name);
@@ -136,7 +136,7 @@
         node("line", { class: "axis", x1: MARGIN.left, x2: right, y1: bottom, y2: bottom }),
         node("line", { class: "axis", x1: MARGIN.left, x2: MARGIN.left, y1: MARGIN.top, y2: bottom }),
         node("text", { x: (MARGIN.left + right) / 2, y: this.height - 6, "text-anchor": "middle" }, this.data.xlabel),
-        node("text", { transform: `translate(13 ${(MARGIN.top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, this.data.ylabel),
+        node("text", { transform: `translate(11 ${(MARGIN.top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, this.data.ylabel),
       );
     }
 
