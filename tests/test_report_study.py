@@ -92,6 +92,9 @@ def test_a_study_of_ones_own_shows_charts_first_and_nothing_about_the_paper(stor
     assert body.index("<figure>") < body.index("<table")
     for word in ("paper", "claim", "protocol", "Hafiz", "Ξ"):
         assert word not in body, word
+    results = body[: body.index('id="again"')]  # before the names of settings
+    for word in ("T1", "T2", "engine", "cardinality"):
+        assert word not in results, word
 
 
 def test_a_study_without_a_finished_run_has_a_page(folder, tmp_path):

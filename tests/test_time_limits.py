@@ -178,8 +178,13 @@ def test_ctrl_c_while_the_candidates_are_compared_selects_the_best(interrupted_s
 
 def test_ctrl_c_after_the_search_never_loses_it(interrupted_scorer, tmp_path):
     settings = {
-        **{"scoring": {"own": interrupted_scorer(0), "other": interrupted_scorer(0)}, "record": True},
-        **{"choose": "best", "cv": 2, "repeats": 1, "max_evaluations": 12, "random_state": 0},
+        "scoring": {"own": interrupted_scorer(0), "other": interrupted_scorer(0)},
+        "record": True,
+        "choose": "best",
+        "cv": 2,
+        "repeats": 1,
+        "max_evaluations": 12,
+        "random_state": 0,
         "callbacks": [lambda snapshot: steps.append(Counted.fits)],
     }
     steps = []

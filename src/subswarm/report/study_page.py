@@ -175,8 +175,20 @@ def _tables(results: Results, names: Sequence[str]) -> tuple[Part, ...]:
     return tuple(part for grid in grids if grid.rows for part in grid_parts(grid))
 
 
-_PLAIN = {"sound protocol, ": "", "PI %": "improvement %", "Ξ %": "left out %", "Ξ": "share left out", "ξ": "features"}
+_PLAIN = {
+    "sound protocol, ": "",
+    "PI %": "improvement %",
+    "Ξ %": "left out %",
+    "Ξ": "share left out",
+    "ξ": "features",
+    "Subset cardinality": "Number of features",
+    "cardinality": "features",
+    "of our engines": "to score subsets",
+    ": algorithm (T1), evaluation (T2), total (T)": "",
+    "T2 is": "Scoring is",
+}
 """Words of the paper, and those for a study of other questions."""
+_PLAIN_CELLS = {"T1": "choosing subsets", "T2": "scoring", "T": "total"}
 
 
 def _without_paper(grid: Grid) -> Grid:
@@ -186,7 +198,7 @@ def _without_paper(grid: Grid) -> Grid:
     return Grid(
         _plain(grid.title),
         tuple(_plain(grid.headers[place]) for place in kept),
-        tuple(tuple(_plain(row[place]) for place in kept) for row in lines),
+        tuple(tuple(_PLAIN_CELLS.get(row[place], _plain(row[place])) for place in kept) for row in lines),
         tuple(_plain(note) for note in grid.notes if "paper" not in note),
     )
 
