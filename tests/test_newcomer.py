@@ -106,6 +106,18 @@ MESSY = {
         [],
         ["--no-header", "--target 'column 3'"],
     ),
+    "no header, and the target by its number": (
+        "g2.csv",
+        "".join(f"{r % 2},{noisy(r)},{r % 5}.5,{'red' if r % 3 else 'blue'},{r}\n" for r in range(ROWS)).encode(),
+        ["--target", "1"],
+        ["'column 4'", "--no-header", "--target 'column 1'", "--one-hot"],
+    ),
+    "a mark in few cells": (
+        "m.csv",
+        rows_of(a=noisy, free=lambda r: "" if r % 5 else "x", y=label).encode(),
+        ["--target", "y"],
+        ["'free'", "--one-hot", "--impute"],
+    ),
     "names twice": (
         "h.csv",
         rows_of(a=noisy, y=label).replace("a;y", "a;y").encode(),

@@ -162,21 +162,32 @@ def load_table(
     columns, notes = _read(file, encoding, header, frozenset(map(str, absent)), problems)
     columns, converted = _interpret(columns, problems.form, target)
     if header and (target is None or target not in {column.name for column in columns}):
-        _check_header(columns, problems)
+        columns, target = _check_header(columns, target, problems)
     table = make_table(file.name, columns, target, options, problems)
     return replace(table, notes=(*notes, *converted, *table.notes))
 
 
-def _check_header(columns: Sequence[Column], problems: Problems) -> None:
-    """Add to the problems that the first line has numbers instead of names."""
-    if columns and sum(is_number(column.name) for column in columns) > len(columns) / 2:
-        problems.add(
-            f"the first line of {problems.name!r} has numbers where the column names should be; if it is a row of the "
-            f"table, say so (header=False, --no-header): the columns are then called 'column 1' to "
-            f"'column {len(columns)}', which target must name.",
-            header=False,
-            target=f"column {len(columns)}",
-        )
+def _check_header(
+    columns: Sequence[Column], target: str | None, problems: Problems
+) -> tuple[Sequence[Column], str | None]:
+    """Add to the problems that the first line has numbers instead of names.
+
+    The columns and the target are returned as they are called without a header: a target that is a number means the
+    column of this number, any other the last column.
+    """
+    count = len(columns)
+    if not columns or sum(is_number(column.name) for column in columns) <= count / 2:
+        return columns, target
+    place = int(target) if target is not None and target.isdecimal() and 0 < int(target) <= count else count
+    named = f"column {place}"
+    problems.add(
+        f"the first line of {problems.name!r} has numbers where the column names should be; if it is a row of the "
+        f"table, say so (header=False, --no-header): the columns are then called 'column 1' to 'column {count}', which "
+        f"target must name.",
+        header=False,
+        target=named,
+    )
+    return [replace(column, name=f"column {number}") for number, column in enumerate(columns, 1)], named
 
 
 def _locate(path: str | os.PathLike[str]) -> Path:

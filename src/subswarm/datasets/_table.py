@@ -575,7 +575,7 @@ def _odd_cells(column: Column, form: NumberFormat) -> list[tuple[int, str]]:
         return []
     means_number = {value: value is None or is_number(value, form) for value in set(column.values)}
     odd = [(row, value) for row, value in enumerate(column.values) if not means_number[value]]
-    return odd if len(odd) <= len(column.values) // 2 else []
+    return odd if len(odd) <= int((~column.missing).sum()) // 2 else []
 
 
 def _check_role_values(
