@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
 from subswarm import Budget, SwarmSelector, nested, search
 from subswarm import selector as selector_module
@@ -133,6 +135,20 @@ def test_a_search_scored_by_scikit_learn_is_announced_before_it_starts(monkeypat
     assert capsys.readouterr().err == "the search takes about 3 min\n"
     SwarmSelector(GaussianNB(), **settings, **stop, verbose=0).fit(*WINE)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("limit", "alone"), [(0.3, True), (1000, False)])
+@pytest.mark.parametrize("algorithm", ["auto", "2d-elite"])
+def test_a_short_search_does_not_wait_for_workers_to_start(monkeypatch, algorithm, limit, alone):
+    from subswarm.engines import workers
+
+    started = []
+    monkeypatch.setattr(workers, "Parallel", lambda n_jobs: lambda calls: started.append(n_jobs) or 1 / 0)
+    model = DecisionTreeClassifier(random_state=0)
+    selector = SwarmSelector(model, algorithm, cv=3, max_seconds=limit, max_fits=300, n_jobs=2, random_state=0)
+    with nullcontext() if alone else pytest.raises(ZeroDivisionError):
+        selector.fit(*WINE)
+    assert started == ([] if alone else [2])
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn import get_config
@@ -85,6 +86,10 @@ FEWEST_CROSS_FITTED = 4
 
 MOST_ROWS = 5000
 """With ``max_rows="auto"``, the rows on which an island compares subsets. docs/results/answers.md has measurements."""
+
+
+WORTH_WORKERS = 20.0
+"""Time limit in seconds from which worker processes are started; that takes 2 to 3 s, and longer on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -716,8 +721,11 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             cross_fit = isinstance(self.repeats, str) and repeats >= FEWEST_CROSS_FITTED
             return make(repeats=repeats, cross_fit=cross_fit)
 
-        likely = limits.likely_evaluations()
+        likely, n_jobs = limits.likely_evaluations(), self.n_jobs
         objective = make_repeated(likely)
+        if objective.engine == "estimator" and self._ends_before_workers_pay():
+            n_jobs, make = 1, partial(make, n_jobs=1)
+            objective = make_repeated(likely)
         if likely is None and self.max_fits is not None:
             likely = int(self.max_fits) // objective.data.folds_each
             objective = make_repeated(likely)
@@ -725,13 +733,24 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             objective,
             TwoDElite() if self.race and is_auto(self.algorithm) else self.algorithm,
             limits,
-            n_jobs=self.n_jobs,
+            n_jobs=n_jobs,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
         )
         self._chosen_limits = plan.chosen_limits
         if plan.is_foldwise or self._n_repeats(plan.evaluations) == self._n_repeats(likely):
             return plan
         return replace(plan, objective=make_repeated(plan.evaluations))  # fewer repeats for fewer evaluations
+
+    def _ends_before_workers_pay(self) -> bool:
+        """Return whether the time limit is so short that worker processes would take much of it to start."""
+        backend, _ = get_active_backend()
+        return (
+            self.max_seconds is not None
+            and self.max_seconds < WORTH_WORKERS
+            and effective_n_jobs(self.n_jobs) > 1
+            and not getattr(backend, "supports_sharedmem", False)
+            and type(backend).__name__ == "LokyBackend"
+        )
 
     def _prices(self, space: Space) -> FloatArray | None:
         """Return the price of each feature of the search, or None without prices."""
