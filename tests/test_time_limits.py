@@ -227,6 +227,22 @@ def test_ctrl_c_after_the_search_never_loses_it(interrupted_scorer, tmp_path):
         assert ours.report(tmp_path / "page.html").exists()
 
 
+def test_a_second_ctrl_c_ends_at_once(capsys):
+    calls = []
+
+    def accuracy(model, X, y):
+        calls.append(1)
+        if len(calls) in (30, 31):
+            raise KeyboardInterrupt
+        return float((model.predict(X) == y).mean())
+
+    settings = {"cv": 2, "repeats": 1, "choose": "best", "max_evaluations": 300, "random_state": 0}
+    with pytest.raises(KeyboardInterrupt):
+        SwarmSelector(GaussianNB(), scoring=accuracy, verbose=1, **settings).fit(*WINE)
+    assert len(calls) == 31
+    assert selector_module.INTERRUPTED in capsys.readouterr().err
+
+
 def test_the_command_line_prints_and_writes_after_ctrl_c(monkeypatch, capsys, tmp_path):
     from subswarm.__main__ import main
     from subswarm.report import record

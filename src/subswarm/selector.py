@@ -88,6 +88,8 @@ MOST_ROWS = 5000
 """With ``max_rows="auto"``, the rows on which an island compares subsets. docs/results/answers.md has measurements."""
 
 
+INTERRUPTED = "interrupted: the best subset so far is scored now; Ctrl-C again ends at once"
+
 WORTH_WORKERS = 20.0
 """Time limit in seconds from which worker processes are started; that takes 2 to 3 s, and longer on a busy machine."""
 
@@ -468,7 +470,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             digest([objective.data.X if objective.data.is_plain else objective.data.table, objective.data.y]),
             max(0.0, result.algorithm_seconds + result.evaluation_seconds - compiled),
         )
-        self.front_: FrontTable = _insist(
+        self.front_: FrontTable = self._insist(
             partial(
                 make_front,
                 result,
@@ -483,19 +485,19 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         reported = objective.on_all_rows()
         self.folds_ = reported.folds
         self._score(reported, chosen)
-        _insist(partial(self._correct, reported, left_out, plan.n_repeats if plan.is_foldwise else None))
+        self._insist(partial(self._correct, reported, left_out, plan.n_repeats if plan.is_foldwise else None))
         self.stability_, self.island_shares_ = island_stability(result, self.support_)
         self._score_by_all(reported)
         self._column_facts = _unless_interrupted(partial(self._describe, reported, result))
         self._one_standard_error = _unless_interrupted(partial(self._score_smallest, reported, result))
-        self.cv_results_ = _insist(partial(_front_scores, result, objective))
+        self.cv_results_ = self._insist(partial(_front_scores, result, objective))
         weights = self._fit_metadata(params, fit_params)
         names = objective.data.names
         self._is_fitted_on_frame = objective.data.frame is not None
         self._keeps_frames = not objective.data.is_plain and self._is_fitted_on_frame
         self.estimator_ = for_columns(self.estimator_, self.support_, names)
         weights = params_for_columns(weights, self.support_, names)
-        _insist(partial(self.estimator_.fit, objective.data.columns(self.support_), objective.data.y, **weights))
+        self._insist(partial(self.estimator_.fit, objective.data.columns(self.support_), objective.data.y, **weights))
         self.held_out_: HeldOut | None = None
         if outer is not None and result.stop_reason != "interrupted":
             try:
@@ -512,7 +514,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.permutation_test_: PermutationTest | None = None
         if orders and result.stop_reason != "interrupted":
             self._test_permutations(estimator, X, objective.data.y, orders, groups, fit_params, seed)
-        self.findings_ = _insist(partial(self._find, objective))
+        self.findings_ = self._insist(partial(self._find, objective))
         return self
 
     @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
@@ -741,6 +743,15 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             return plan
         return replace(plan, objective=make_repeated(plan.evaluations))  # fewer repeats for fewer evaluations
 
+    def _insist(self, work: Callable[[], T]) -> T:
+        """Do what a finished search needs for its result, and after a first Ctrl-C do it again."""
+        try:
+            return work()
+        except KeyboardInterrupt:
+            if self.result_.stop_reason == "interrupted":  # this is the second one
+                raise
+            return work()
+
     def _ends_before_workers_pay(self) -> bool:
         """Return whether the time limit is so short that worker processes would take much of it to start."""
         backend, _ = get_active_backend()
@@ -813,6 +824,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                 checkpoint=self.checkpoint,
                 record=self.record,
             )
+        if self.verbose and result.stop_reason == "interrupted":
+            print(INTERRUPTED, file=sys.stderr, flush=True)
         return result.on_columns(space.owner)
 
     def _time_notice(self, objective: Objective, budget: Budget) -> TimeNotice:
@@ -895,7 +908,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
     def _score(self, objective: Objective, chosen: Subset) -> None:
         self.support_: Mask = chosen.mask
         self.n_features_ = chosen.cardinality
-        self.fold_scores_: FloatArray = _insist(partial(objective.fold_scores, chosen.mask))
+        self.fold_scores_: FloatArray = self._insist(partial(objective.fold_scores, chosen.mask))
         self.best_score_ = float(self.fold_scores_.mean())
         try:
             self.baseline_score_ = float(objective.fold_scores(np.ones(objective.n_features, dtype=bool)).mean())
@@ -923,7 +936,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             first[0]: np.array([first[1].score(float(loss)) for loss in front.fitness])
         }
         for name, other in others:
-            self.scores_[name] = float(_insist(partial(objective.fold_scores, self.support_, other)).mean())
+            self.scores_[name] = float(self._insist(partial(objective.fold_scores, self.support_, other)).mean())
             try:
                 all_columns = np.ones(objective.n_features, dtype=bool)
                 self.baseline_scores_[name] = float(objective.fold_scores(all_columns, other).mean())
@@ -995,14 +1008,6 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         from subswarm.report.summary import summary_html  # imported here: the summary imports this module
 
         return summary_html(self)
-
-
-def _insist(work: Callable[[], T]) -> T:
-    """Do what a finished search needs for its result, from the start again after a first Ctrl-C."""
-    try:
-        return work()
-    except KeyboardInterrupt:
-        return work()
 
 
 def _unless_interrupted(work: Callable[[], T]) -> T | None:
