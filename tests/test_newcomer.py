@@ -421,6 +421,32 @@ def test_roc_auc_of_more_classes_is_one_against_the_rest_with_a_note(call):
     assert "nested, selected" in out
 
 
+@pytest.mark.parametrize(
+    ("scoring", "meant"),
+    [("mse", "neg_mean_squared_error"), ("R2-score", "r2"), ("f1_Score", "f1"), ("pr_auc", "average_precision")],
+)
+def test_usual_names_of_scorers_lead_to_those_of_scikit_learn(scoring, meant):
+    from sklearn.naive_bayes import GaussianNB
+
+    from subswarm.errors import ScoringError
+    from subswarm.objective.scoring import resolve_scoring
+
+    with pytest.raises(ScoringError, match=f"there is no scoring '{scoring}'. Did you mean '{meant}'"):
+        resolve_scoring(GaussianNB(), scoring)
+
+
+def test_roc_auc_of_amounts_treated_as_classes_is_a_clear_error():
+    from sklearn.naive_bayes import GaussianNB
+
+    from subswarm import SwarmSelector
+    from subswarm.errors import ScoringError
+
+    X = np.random.default_rng(0).normal(size=(90, 4))
+    amounts = np.append(np.arange(88) // 2, [90, 91])
+    with pytest.raises(ScoringError, match=r"of the 46 different values of the target 90 has a single row"):
+        SwarmSelector(GaussianNB(), scoring="roc_auc", cv=2).fit(X, amounts)
+
+
 @pytest.mark.slow
 def test_the_demo_selects_few_columns_and_does_no_worse_than_all_on_new_rows(call, tmp_path):
     makefile = (Path(__file__).parent.parent / "Makefile").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
+import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils.multiclass import type_of_target
@@ -31,6 +32,23 @@ _WITHIN_ONE = (
     "roc_auc",
     "top_k_accuracy",
 )
+
+_FEWEST_OF_CLASS = 2
+_USUAL_NAMES = {
+    "mse": "'neg_mean_squared_error'",
+    "rmse": "'neg_root_mean_squared_error'",
+    "mae": "'neg_mean_absolute_error'",
+    "mape": "'neg_mean_absolute_percentage_error'",
+    "rsquared": "'r2'",
+    "r2": "'r2'",
+    "f1": "'f1' (two classes) or 'f1_macro'",
+    "bacc": "'balanced_accuracy'",
+    "prauc": "'average_precision'",
+    "ap": "'average_precision'",
+    "mcc": "'matthews_corrcoef'",
+    "brier": "'neg_brier_score'",
+}
+"""What others call a scorer, in lower case without separators and without "score", and its name in scikit-learn."""
 
 _OF_CLASSES = (*_WITHIN_ONE, "matthews_corrcoef", "neg_log_loss", "neg_brier_score")
 
@@ -76,7 +94,8 @@ def _resolve(estimator: Estimator, scoring: str | Scorer | None) -> Scoring:
         scorer = check_scoring(estimator, scoring=scoring)
     except (ValueError, TypeError) as error:
         if isinstance(scoring, str) and scoring not in get_scorer_names():
-            meant = suggest(scoring, get_scorer_names(), most=3)
+            usual = _USUAL_NAMES.get(scoring.lower().replace("-", "").replace("_", "").removesuffix("score"))
+            meant = f" Did you mean {usual}?" if usual else suggest(scoring, get_scorer_names(), most=3)
             raise ScoringError(
                 f"there is no scoring {shown(scoring)}.{meant} sklearn.metrics.get_scorer_names() lists them all."
             ) from None
@@ -113,8 +132,15 @@ def _for_target(estimator: Estimator, scoring: S, y: AnyArray) -> S | str:
             f"scoring={scoring!r} is for classes, and {type(estimator).__name__} predicts numbers; use 'r2' or "
             "'neg_mean_absolute_error', or a classifier."
         )
-    if scoring == "roc_auc" and is_classifier(estimator) and type_of_target(y) == "multiclass":
-        return "roc_auc_ovr"
+    if scoring.startswith("roc_auc") and is_classifier(estimator) and type_of_target(y) == "multiclass":
+        classes, counts = np.unique(y, return_counts=True)
+        if counts.min() < _FEWEST_OF_CLASS:
+            raise ScoringError(
+                f"scoring={scoring!r} needs every class in every fold, and of the {len(classes)} different values of "
+                f"the target {classes[counts.argmin()]!s} has a single row. If the values are amounts, use a regressor "
+                "with 'r2' or 'neg_mean_absolute_error'; otherwise leave out or join the rarest classes."
+            )
+        return "roc_auc_ovr" if scoring == "roc_auc" else scoring
     return scoring
 
 
