@@ -106,9 +106,12 @@ def test_whole_numbers_that_repeat_or_vary_in_length_are_no_ids():
 def test_constant_and_duplicated_columns_are_named():
     found = in_table(np.column_stack([np.full(200, 3.5), NOISE[:, 1]]))
     assert found["constant"].startswith("Column 'extra' has the same value in every row")
-    assert found["duplicate"] == "Column 'more' repeats another column exactly. Keep one of each."
+    assert found["duplicate"] == "Column 'more' repeats 'b' exactly. Keep one of them."
     both = in_table(np.column_stack([NOISE[:, 1], NOISE[:, 1]]))
-    assert both["duplicate"].startswith("Columns 'extra', 'more' repeat other columns exactly")
+    assert both["duplicate"] == (
+        "Columns 'extra', 'more' repeat other columns exactly: 'extra' repeats 'b', 'more' repeats 'b'. Keep one of "
+        "each."
+    )
 
 
 @pytest.mark.parametrize("share", [0.005, 0.03])

@@ -121,12 +121,12 @@ def warm_up(
         codes = np.arange(_ROWS) % len(classes)
         y = classes[codes]
         X += codes[:, None]
-    settings = {"cv": 3, "scoring": scoring, "random_state": 0}
-    objective = make_objective(estimator, X, y, repeats=1, **settings)
+    objective = make_objective(estimator, X, y, cv=3, scoring=scoring, random_state=0)
     few, many = rng.random((4, _COLUMNS)) < 0.3, rng.random((100, _COLUMNS)) < 0.6
     for masks in (few, many, ~many):
         objective(masks | (np.arange(_COLUMNS) == 0))
-    search(algorithm, make_objective(estimator, X, y, **settings), Budget(evaluations=_EVALUATIONS), rng=0)
+    again = make_objective(estimator, X, y, cv=3, scoring=scoring, random_state=0)
+    search(algorithm, again, Budget(evaluations=_EVALUATIONS), rng=0)
 
 
 def main() -> None:

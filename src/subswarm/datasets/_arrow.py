@@ -167,9 +167,7 @@ def load_table(
     return replace(table, notes=(*notes, *converted, *table.notes))
 
 
-def _check_header(
-    columns: Sequence[Column], target: str | None, problems: Problems
-) -> tuple[Sequence[Column], str | None]:
+def _check_header(columns: list[Column], target: str | None, problems: Problems) -> tuple[list[Column], str | None]:
     """Add to the problems that the first line has numbers instead of names.
 
     The columns and the target are returned as they are called without a header: a target that is a number means the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -35,7 +36,7 @@ class Finding:
     ----------
     kind : "nothing found", "majority", "copy", "leak", "id", "constant", "duplicate", "nothing removed", "all as good"
         or "task"
-    text : one or two sentences; ``{columns}`` stands for the names of the columns
+    text : one or two sentences; ``{columns}`` stands for the names of the columns, ``{name 3}`` for that of one column
     columns : indices of the columns that it is about
     """
 
@@ -48,6 +49,7 @@ class Finding:
         listed = ", ".join(repr(str(names[column])) for column in self.columns[:_MOST_NAMES])
         more = f" and {len(self.columns) - _MOST_NAMES} more" if len(self.columns) > _MOST_NAMES else ""
         text = self.text.replace("{columns}", f"column{'s' if len(self.columns) > 1 else ''} {listed}{more}")
+        text = re.sub(r"\{name (\d+)\}", lambda found: repr(str(names[int(found[1])])), text)
         return text[:1].upper() + text[1:]
 
 
@@ -231,10 +233,18 @@ def _duplicates(X: FloatArray, finite: AnyArray, constant: IntArray) -> Iterator
     by_content: dict[bytes, list[int]] = {}
     for column in np.flatnonzero(finite & ~np.isin(np.arange(X.shape[1]), constant)).tolist():
         by_content.setdefault((X[:, column] + 0.0).tobytes(), []).append(column)
-    repeated = [column for columns in by_content.values() for column in columns[1:]]
-    if repeated:
-        verb = "repeat other columns" if len(repeated) > 1 else "repeats another column"
-        yield Finding("duplicate", f"{{columns}} {verb} exactly. Keep one of each.", tuple(repeated))
+    first = {column: columns[0] for columns in by_content.values() for column in columns[1:]}
+    if len(first) == 1:
+        ((repeated, original),) = first.items()
+        yield Finding("duplicate", f"{{columns}} repeats {{name {original}}} exactly. Keep one of them.", (repeated,))
+    elif first:
+        pairs = ", ".join(
+            f"{{name {one}}} repeats {{name {other}}}" for one, other in list(first.items())[:_MOST_NAMES]
+        )
+        more = ", and so on" if len(first) > _MOST_NAMES else ""
+        yield Finding(
+            "duplicate", f"{{columns}} repeat other columns exactly: {pairs}{more}. Keep one of each.", tuple(first)
+        )
 
 
 def _is_constant(X: FloatArray) -> AnyArray:
