@@ -8,13 +8,13 @@ import tomllib
 from pathlib import Path
 
 import subswarm
-from subswarm._search.objectives import SearchObjective
+from subswarm._search.run import SearchObjective
 from subswarm.algorithms.base import Algorithm, State
 from subswarm.engines.base import Engine
 from subswarm.engines.metrics import BatchMetric
 
 PACKAGE = Path(subswarm.__file__).parent
-ADAPTER = PACKAGE / "_search" / "objectives.py"  # reads attributes of the user's own functions
+ADAPTER = PACKAGE / "_search" / "run.py"  # reads attributes of the user's own functions
 CONTRACTS = (Algorithm, State, SearchObjective, Engine, BatchMetric)
 MEMBERS = {name for contract in CONTRACTS for name in dir(contract) if not name.startswith("_")} - {"name", "score"}
 """A pandas Series has a ``name``, too, and an estimator of scikit-learn a ``score``."""

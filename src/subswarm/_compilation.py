@@ -1,4 +1,7 @@
-"""Compilation by numba: how long it takes, so that this enters no estimate, and in another process at first use.
+"""Compilation by numba: which kernels to use, how long it takes, and in another process at first use.
+
+Kernels are modules of functions that exist twice, compiled and in NumPy. The time that compilation takes enters no
+estimate.
 
 On a machine whose cache has no kernels yet, a process compiles them into the cache while the search already runs on the
 NumPy kernels. Both give the same losses, so the result does not depend on when the compiled ones are ready.
@@ -15,15 +18,24 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import import_module
+from itertools import count
 from pathlib import Path
+from types import ModuleType
 
 __all__ = [
     "announced",
     "compile_aside",
     "compile_seconds",
+    "compiled_or_none",
     "is_cached",
     "is_compiling_aside",
+    "kernel_or",
+    "kernels_of",
     "may_compile_aside",
+    "ready_kernels",
+    "ready_or_none",
     "use_numpy",
     "wait_for_compiler",
     "watch_compiler",
@@ -150,7 +162,7 @@ def is_cached(kernel: object) -> bool:
 
 
 def compile_aside(work: bytes, *, announce: bool) -> None:
-    """Start the process that compiles what a search needs (`subswarm._warm_up`), unless there was one already.
+    """Start the process that compiles what a search needs (`subswarm._search.plan`), unless there was one already.
 
     The process ends by itself, at the latest when all is compiled, even if this one ends before.
     """
@@ -158,7 +170,7 @@ def compile_aside(work: bytes, *, announce: bool) -> None:
     if _PROCESS is not None or os.environ.get(_MARKER) or not sys.executable or getattr(sys, "frozen", False):
         return
     root = str(Path(__file__).resolve().parent.parent)
-    code = f"import sys; sys.path.append({root!r}); from subswarm._warm_up import main; main()"
+    code = f"import sys; sys.path.append({root!r}); from subswarm._search.plan import main; main()"
     with suppress(OSError):  # then this process compiles
         handle, marker = tempfile.mkstemp(prefix="subswarm-")
         os.close(handle)
@@ -177,3 +189,47 @@ def compile_aside(work: bytes, *, announce: bool) -> None:
             _PROCESS.stdin.close()
         if announce:
             print(ASIDE, file=sys.stderr, flush=True)
+
+
+def kernels_of(prefix: str) -> ModuleType:
+    """Import the compiled kernels ``prefix + "numba"``, or without numba the same functions in ``prefix + "numpy"``."""
+    return compiled_or_none(prefix + "numba") or import_module(prefix + "numpy")
+
+
+def ready_or_none(module: str) -> ModuleType | None:
+    """Import a module of compiled kernels; None if numba is not installed, or while another process compiles them."""
+    return None if use_numpy() else compiled_or_none(module)
+
+
+def ready_kernels(prefix: str) -> ModuleType:
+    """Do as `kernels_of`, but return the NumPy functions while another process compiles: their losses are the same."""
+    return ready_or_none(prefix + "numba") or import_module(prefix + "numpy")
+
+
+@cache
+def compiled_or_none(module: str) -> ModuleType | None:
+    """Import a module of compiled kernels; None if numba is not installed."""
+    try:
+        found = import_module(module)
+    except ImportError:
+        return None
+    watch_compiler()
+    return found
+
+
+_CALLS = count()
+_WORTH_IMPORTING_NUMBA = 10_000
+"""Calls (six a step) after which NumPy has cost as much extra time as importing numba takes (0.5 s)."""
+
+
+def kernel_or(plain: ModuleType, kernel: str) -> ModuleType:
+    """Return the compiled module ``kernel`` if numba is loaded, as it is once a fast engine has scored a subset.
+
+    Importing numba only for these computations takes longer than a single search saves, so this happens after many
+    calls. Before that, and if numba is not installed, the ``plain`` NumPy module is returned. The results are the same.
+    """
+    if use_numpy():
+        return plain
+    if "numba" in sys.modules or next(_CALLS) >= _WORTH_IMPORTING_NUMBA:
+        return compiled_or_none(f"subswarm.algorithms.{kernel}") or plain
+    return plain

@@ -33,18 +33,25 @@ from subswarm._checks import check_bool, check_choice, check_int, check_real, sh
 from subswarm._compilation import announced, compile_seconds, may_compile_aside
 from subswarm._fingerprint import digest
 from subswarm._permutation import PermutationTest, describe_permutations, run_permutations, shuffles
-from subswarm._search.budget import Budget
 from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
-from subswarm._search.choice import RULES, choose_subset, found_something, known_subset
-from subswarm._search.fronts import CostFront, FrontTable, column_prices, feature_prices, make_front
+from subswarm._search.choice import (
+    RULES,
+    CostFront,
+    FrontTable,
+    choose_subset,
+    column_prices,
+    feature_prices,
+    found_something,
+    known_subset,
+    make_front,
+)
 from subswarm._search.honest import HonestScore, corrected_score
 from subswarm._search.loop import search
-from subswarm._search.plan import AUTO, Plan, PlanLimits, is_auto, plan_search
-from subswarm._search.result import History, SearchResult
-from subswarm._search.stability import island_stability
+from subswarm._search.plan import AUTO, Plan, PlanLimits, is_auto, plan_search, prepare_kernels
+from subswarm._search.result import History, SearchResult, island_stability
+from subswarm._search.run import Budget
 from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask, Predictor, Scorings, Splits, Subset
-from subswarm._warm_up import prepare_kernels
 from subswarm.algorithms import Race, TwoDElite, as_algorithm
 from subswarm.algorithms.base import Algorithm
 from subswarm.algorithms.pareto.objectives import MultiObjective

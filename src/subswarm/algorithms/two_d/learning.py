@@ -14,9 +14,9 @@ from typing import Protocol, cast
 import numpy as np
 from numpy.random import Generator
 
+from subswarm._compilation import kernel_or
 from subswarm._types import FloatArray, IntArray, Mask, Masks
-from subswarm.algorithms.bests import Bests
-from subswarm.algorithms.compiled import kernel_or
+from subswarm.algorithms.particles import Bests
 from subswarm.algorithms.two_d import numpy as learning_numpy
 
 __all__ = [

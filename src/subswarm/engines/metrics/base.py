@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
+from subswarm._compilation import kernels_of
 from subswarm._types import AnyArray, BoolArray, FloatArray, IntArray
-from subswarm.engines.compiled import kernels_of
 from subswarm.engines.data import FoldedData
 
 __all__ = ["BatchMetric", "Needs", "Part", "metric_kernels"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subswarm._search.stability import Stability, stability
+from subswarm._search.result import Stability, stability
 from subswarm.study.analysis.results import ABSENT, Cell, Results
 from subswarm.study.analysis.text_table import Grid
 
