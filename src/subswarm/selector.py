@@ -57,18 +57,16 @@ from subswarm.algorithms.base import Algorithm
 from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.engines.base import DEVICES, ENGINES
 from subswarm.engines.boosters import stopped_early
-from subswarm.engines.columns import for_columns, is_frame, params_for_columns, take_columns
+from subswarm.engines.data import for_columns, is_frame, params_for_columns, take_columns
 from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataError, DataTypeError, SettingError, SubswarmWarning
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
-from subswarm.objective.column_facts import ColumnFacts, describe_columns
 from subswarm.objective.constraints import Space, make_space
 from subswarm.objective.filters import RANKINGS
-from subswarm.objective.findings import Finding, find_in_scores, find_in_table
-from subswarm.objective.folds import DEFAULT_FOLDS
+from subswarm.objective.findings import ColumnFacts, Finding, describe_columns, find_in_scores, find_in_table
+from subswarm.objective.folds import DEFAULT_FOLDS, NestedFold, check_outer, nested_folds
 from subswarm.objective.foldwise import FoldwiseObjective
 from subswarm.objective.objective import ColumnsView, Objective, check_estimator, clone_estimator, make_objective
-from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
 from subswarm.objective.scoring import first_scoring, resolve_all, resolve_scoring, scoring_for_target
 from subswarm.objective.validation import allows_nan
 from subswarm.plot._methods import Plots

@@ -210,11 +210,11 @@ def _planned(path: Path) -> int | None:
 
 _NEEDED: dict[str, dict[str, tuple[str, ...]]] = {
     "gaussian_nb": {
-        "counting_numba": ("column_lists", "count_correct"),
+        "metrics.numba": ("column_lists", "count_correct"),
         "naive_bayes.numba": ("widest_columns", "classify"),
         "naive_bayes.products_numba": ("look_up", "classify_by_products"),
     },
-    "knn": {"counting_numba": ("column_lists", "count_correct"), "neighbors.numba": ("votes",)},
+    "knn": {"metrics.numba": ("column_lists", "count_correct"), "neighbors.numba": ("votes",)},
 }
 """For the engines whose NumPy kernels give the same losses, the kernels that every search on classes calls."""
 _ROWS, _COLUMNS, _EVALUATIONS = 150, 12, 200

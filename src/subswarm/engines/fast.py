@@ -138,4 +138,4 @@ def column_lists(masks: Masks) -> tuple[Int64Array, Int64Array]:
 
 
 def _counting() -> ModuleType:
-    return ready_kernels("subswarm.engines.counting_")
+    return ready_kernels("subswarm.engines.metrics.")

@@ -20,8 +20,7 @@ from subswarm._checks import as_masks, check_bool, check_int, check_jobs, shown
 from subswarm._fingerprint import digest
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Limits, Mask, Masks, Scorings, Splits
 from subswarm.engines.base import DEFAULT_MAX_BYTES, Engine, engine_for, uses_fast_engine
-from subswarm.engines.columns import cloneable
-from subswarm.engines.data import FoldedData, Scoring
+from subswarm.engines.data import FoldedData, Scoring, cloneable
 from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataError, SettingError, SubswarmWarning
 from subswarm.objective.constraints import Space

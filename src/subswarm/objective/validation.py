@@ -23,7 +23,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from subswarm._checks import shown
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray
-from subswarm.engines.columns import is_frame, is_table_frame, library_of, take_columns
+from subswarm.engines.data import is_frame, is_table_frame, library_of, take_columns
 from subswarm.errors import DataError, DataTypeError, SettingError
 
 __all__ = [

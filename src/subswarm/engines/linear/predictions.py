@@ -23,7 +23,7 @@ from subswarm.engines.fast import Classifier, FastEngine, FoldClasses, codes_of
 from subswarm.engines.linear.doubts import doubtful_losses, doubtful_orders
 from subswarm.engines.metrics import FixedPredictions, FixedValues, batch_metric, needed_predictions
 from subswarm.engines.recipe import Recipe, class_codes, recipe_for, scaled_rows
-from subswarm.engines.threads import n_threads, spread
+from subswarm.engines.workers import n_threads, spread
 
 __all__ = ["PredictionEngine", "kernels"]
 
