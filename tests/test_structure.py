@@ -50,6 +50,33 @@ def test_the_checks_find_what_they_look_for():
     assert {"bind", "step", "finalists", "losses_of", "is_usable_for"} <= MEMBERS
 
 
+def defined_twice(code):
+    """The constants, functions and classes that a module defines more than once."""
+    names = []
+    for node in ast.parse(code).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names += [
+                part.id
+                for target in targets
+                for part in ast.walk(target)
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+            ]
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def test_no_module_defines_a_name_twice():
+    assert defined_twice("A = 1\nB, A = 2, 3\ndef f(): ...\nf.x = 1") == ["A"]
+    found = {
+        module.relative_to(PACKAGE).as_posix(): names
+        for module in sorted(PACKAGE.rglob("*.py"))
+        if (names := defined_twice(module.read_text(encoding="utf-8")))
+    }
+    assert found == {}
+
+
 def test_no_hook_is_looked_up_by_name():
     found = []
     for module in sorted(PACKAGE.rglob("*.py")):

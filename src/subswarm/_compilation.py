@@ -46,6 +46,8 @@ ASIDE = "compiling the kernels for this machine while the search runs without th
 
 _MARKER = "SUBSWARM_COMPILING"
 """The environment variable with the path of a file that exists while another process compiles, for worker processes."""
+_MAY_COMPILE = _MARKER in os.environ
+"""Whether another process may still compile. False is certain, and is read at every step without a system call."""
 _ALLOWED = threading.local()
 _PROCESS: subprocess.Popen[bytes] | None = None
 _OWNER = 0
@@ -123,18 +125,21 @@ def may_compile_aside() -> Iterator[None]:
 
 def use_numpy() -> bool:
     """Return whether to use NumPy kernels now, because another process still compiles the others."""
-    return getattr(_ALLOWED, "depth", 0) > 0 and is_compiling_aside()
+    return _MAY_COMPILE and getattr(_ALLOWED, "depth", 0) > 0 and is_compiling_aside()
 
 
 def is_compiling_aside() -> bool:
     """Return whether another process compiles kernels for this one, or for the one that started this worker."""
+    global _MAY_COMPILE
     marker = os.environ.get(_MARKER)
     if not marker:
+        _MAY_COMPILE = False
         return False
     process = _PROCESS if os.getpid() == _OWNER else None  # a forked worker cannot wait for it
     if (process is None or process.poll() is None) and Path(marker).exists():
         return True
     del os.environ[_MARKER]
+    _MAY_COMPILE = False
     if process is not None:
         Path(marker).unlink(missing_ok=True)  # the process was killed
     return False
@@ -166,7 +171,7 @@ def compile_aside(work: bytes, *, announce: bool) -> None:
 
     The process ends by itself, at the latest when all is compiled, even if this one ends before.
     """
-    global _OWNER, _PROCESS
+    global _MAY_COMPILE, _OWNER, _PROCESS
     if _PROCESS is not None or os.environ.get(_MARKER) or not sys.executable or getattr(sys, "frozen", False):
         return
     root = str(Path(__file__).resolve().parent.parent)
@@ -182,6 +187,7 @@ def compile_aside(work: bytes, *, announce: bool) -> None:
         )
         _OWNER = os.getpid()
         os.environ[_MARKER] = marker
+        _MAY_COMPILE = True
         atexit.register(_detach, _PROCESS)
         with suppress(OSError):  # the process has ended already
             assert _PROCESS.stdin is not None
@@ -228,8 +234,13 @@ def kernel_or(plain: ModuleType, kernel: str) -> ModuleType:
     Importing numba only for these computations takes longer than a single search saves, so this happens after many
     calls. Before that, and if numba is not installed, the ``plain`` NumPy module is returned. The results are the same.
     """
-    if use_numpy():
+    if _MAY_COMPILE and use_numpy():
         return plain
     if "numba" in sys.modules or next(_CALLS) >= _WORTH_IMPORTING_NUMBA:
-        return compiled_or_none(f"subswarm.algorithms.{kernel}") or plain
+        return _compiled_or(plain, kernel)
     return plain
+
+
+@cache
+def _compiled_or(plain: ModuleType, kernel: str) -> ModuleType:
+    return compiled_or_none(f"subswarm.algorithms.{kernel}") or plain

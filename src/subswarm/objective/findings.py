@@ -296,7 +296,7 @@ def _is_id(values: FloatArray) -> bool:
     return bool(np.ptp(values) < 2 * len(values) or (digits.min() == digits.max() >= _DIGITS - 1))
 
 
-_BINS, _MOST_CLASSES, _MOST_COLUMNS = 16, 6, 60
+_BINS, _MOST_SHOWN_CLASSES, _MOST_SHOWN_COLUMNS = 16, 6, 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +321,7 @@ class ColumnFacts:
 
 def describe_columns(objective: Objective, selected: Mask, *, with_losses: bool = True) -> ColumnFacts:
     """Describe at most 60 selected columns. Their losses cost one evaluation each."""
-    columns = np.flatnonzero(selected)[:_MOST_COLUMNS]
+    columns = np.flatnonzero(selected)[:_MOST_SHOWN_COLUMNS]
     losses = np.full(len(columns), np.nan)
     if with_losses and selected.sum() > 1:
         without = np.repeat(selected[None], len(columns), axis=0)
@@ -350,7 +350,7 @@ def _classes(y: FloatArray | IntArray, *, classification: bool) -> tuple[tuple[s
     if not classification:
         return ("low", "middle", "high"), np.searchsorted(np.quantile(y, [1 / 3, 2 / 3]), y).astype(np.intp)
     labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    shown = np.sort(np.argsort(-counts, kind="stable")[:_MOST_CLASSES])
+    shown = np.sort(np.argsort(-counts, kind="stable")[:_MOST_SHOWN_CLASSES])
     places = np.full(len(labels), -1)
     places[shown] = np.arange(len(shown))
     return tuple(str(label) for label in labels[shown]), places[codes]
