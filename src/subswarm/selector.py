@@ -66,9 +66,9 @@ from subswarm.objective.filters import RANKINGS
 from subswarm.objective.findings import ColumnFacts, Finding, describe_columns, find_in_scores, find_in_table
 from subswarm.objective.folds import DEFAULT_FOLDS, NestedFold, check_outer, nested_folds
 from subswarm.objective.foldwise import FoldwiseObjective
-from subswarm.objective.objective import ColumnsView, Objective, check_estimator, clone_estimator, make_objective
+from subswarm.objective.objective import ColumnsView, Objective, make_objective
 from subswarm.objective.scoring import first_scoring, resolve_all, resolve_scoring, scoring_for_target
-from subswarm.objective.validation import allows_nan
+from subswarm.objective.validation import allows_nan, check_estimator, clone_estimator
 from subswarm.plot._methods import Plots
 
 __all__ = ["FitFacts", "SwarmSelector"]
