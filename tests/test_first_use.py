@@ -91,24 +91,24 @@ def test_the_other_process_compiles_all_that_the_search_needs(tmp_path, task):
 def test_the_kernels_that_a_search_needs_are_compiled_by_another_process(monkeypatch, model, task, scoring, kernels):
     from sklearn.datasets import load_diabetes, load_wine
 
-    from subswarm import _warm_up
+    from subswarm._compilation import compiled_or_none
     from subswarm._models import make_model
+    from subswarm._search import plan
     from subswarm.algorithms import get_algorithm
-    from subswarm.engines.compiled import compiled_or_none
     from subswarm.objective.objective import make_objective
 
     started, missing = [], False
-    monkeypatch.setattr(_warm_up, "is_cached", lambda kernel: not missing)
-    monkeypatch.setattr(_warm_up, "compile_aside", lambda kernels, work, announce: started.append(work))
+    monkeypatch.setattr(plan, "is_cached", lambda kernel: not missing)
+    monkeypatch.setattr(plan, "compile_aside", lambda kernels, work, announce: started.append(work))
     X, y = (load_diabetes if task == "regression" else load_wine)(return_X_y=True)
     objective = make_objective(make_model(model, task), X, y, cv=3, scoring=scoring)
-    needed = _warm_up.needed_kernels(objective)
+    needed = plan.needed_kernels(objective)
     assert kernels <= {name for _, name in needed}
     assert all(hasattr(compiled_or_none(f"subswarm.engines.{module}"), name) for module, name in needed)
-    _warm_up.prepare_kernels(objective, get_algorithm("2d-elite"), announce=False)
+    plan.prepare_kernels(objective, get_algorithm("2d-elite"), announce=False)
     assert started == []
     missing = True
-    _warm_up.prepare_kernels(objective, get_algorithm("2d-elite"), announce=False)
+    plan.prepare_kernels(objective, get_algorithm("2d-elite"), announce=False)
     assert len(started) == bool(kernels)
 
 
@@ -119,16 +119,16 @@ def test_while_another_process_compiles_no_thread_of_this_one_does(monkeypatch, 
 
     from subswarm import _compilation
     from subswarm._models import make_model
-    from subswarm.engines import compiled
     from subswarm.engines.linear import predictions
     from subswarm.objective.objective import make_objective
 
     loaded = []
-    monkeypatch.setattr(compiled, "compiled_or_none", lambda module: loaded.append(module))
+    monkeypatch.setattr(_compilation, "compiled_or_none", lambda module: loaded.append(module))
     monkeypatch.setattr(predictions, "_WORTH_THREADS", 0)
     marker = tmp_path / "compiling"
     marker.touch()
     monkeypatch.setenv(_compilation._MARKER, str(marker))
+    monkeypatch.setattr(_compilation, "_MAY_COMPILE", True)
     numbers = model in ("knn", "ridge")
     X, y = (load_diabetes if numbers else load_wine)(return_X_y=True)
     with _compilation.may_compile_aside():
@@ -155,7 +155,13 @@ def test_a_second_search_with_other_kernels_does_not_compile_either(monkeypatch)
         def poll(self):
             return self.returncode
 
-    for name, value in (("_OWNER", 0), ("_PROCESS", None), ("_WAITING", []), ("_ASKED", set())):
+    for name, value in (
+        ("_MAY_COMPILE", False),
+        ("_OWNER", 0),
+        ("_PROCESS", None),
+        ("_WAITING", []),
+        ("_ASKED", set()),
+    ):
         monkeypatch.setattr(_compilation, name, value)
     monkeypatch.setattr(_compilation.subprocess, "Popen", Process)
     monkeypatch.setattr(_compilation.atexit, "register", lambda *work: None)

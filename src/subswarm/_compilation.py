@@ -1,4 +1,7 @@
-"""Compilation by numba: how long it takes, so that this enters no estimate, and in another process at first use.
+"""Compilation by numba: which kernels to use, how long it takes, and in another process at first use.
+
+Kernels are modules of functions that exist twice, compiled and in NumPy. The time that compilation takes enters no
+estimate.
 
 On a machine whose cache has no kernels yet, a process compiles them into the cache while the search already runs on the
 NumPy kernels. Both give the same losses, or, for the numbers of linear models, the same up to rounding.
@@ -15,15 +18,23 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import import_module
+from itertools import count
 from pathlib import Path
+from types import ModuleType
 
 __all__ = [
     "announced",
     "compile_aside",
     "compile_seconds",
+    "compiled_or_none",
     "is_cached",
     "is_compiling_aside",
+    "kernel_or",
+    "kernels_of",
     "may_compile_aside",
+    "ready_or_none",
     "use_numpy",
     "wait_for_compiler",
     "watch_compiler",
@@ -34,6 +45,8 @@ ASIDE = "compiling the kernels for this machine while the search runs without th
 
 _MARKER = "SUBSWARM_COMPILING"
 """The environment variable with the path of a file that exists while another process compiles, for worker processes."""
+_MAY_COMPILE = _MARKER in os.environ
+"""Whether another process may still compile. False is certain, and is read at every step without a system call."""
 _ALLOWED = threading.local()
 _LOCK = threading.RLock()
 _PROCESS: subprocess.Popen[bytes] | None = None
@@ -116,19 +129,22 @@ def may_compile_aside() -> Iterator[None]:
 
 def use_numpy() -> bool:
     """Return whether to use NumPy kernels now, because another process still compiles the others."""
-    return getattr(_ALLOWED, "depth", 0) > 0 and is_compiling_aside()
+    return _MAY_COMPILE and getattr(_ALLOWED, "depth", 0) > 0 and is_compiling_aside()
 
 
 def is_compiling_aside() -> bool:
     """Return whether another process compiles kernels for this one, or for the one that started this worker."""
+    global _MAY_COMPILE
     marker = os.environ.get(_MARKER)
     if not marker:
+        _MAY_COMPILE = False
         return False
     with _LOCK:
         is_own = os.getpid() == _OWNER  # a forked worker cannot wait for the process
         if (not is_own or _PROCESS is None or _PROCESS.poll() is None) and Path(marker).exists():
             return True
         os.environ.pop(_MARKER, None)
+        _MAY_COMPILE = False
         if is_own:
             Path(marker).unlink(missing_ok=True)  # still there if the process was killed
         return is_own and bool(_WAITING) and _start(_WAITING.pop(0))
@@ -156,7 +172,7 @@ def is_cached(kernel: object) -> bool:
 
 
 def compile_aside(kernels: object, work: bytes, *, announce: bool) -> None:
-    """Have ``kernels`` compiled by a process that does this work (`subswarm._warm_up`), or by the next one.
+    """Have ``kernels`` compiled by a process that does this work (`subswarm._search.plan`), or by the next one.
 
     The process ends by itself, at the latest when all is compiled, even if this one ends before. A worker whose parent
     has started one starts none, and none is started twice for the same kernels.
@@ -184,9 +200,9 @@ def compile_aside(kernels: object, work: bytes, *, announce: bool) -> None:
 
 def _start(work: bytes) -> bool:
     """Start a process; returns False if that fails, and then this process compiles."""
-    global _PROCESS
+    global _MAY_COMPILE, _PROCESS
     root = str(Path(__file__).resolve().parent.parent)
-    code = f"import sys; sys.path.append({root!r}); from subswarm._warm_up import main; main()"
+    code = f"import sys; sys.path.append({root!r}); from subswarm._search.plan import main; main()"
     try:
         handle, marker = tempfile.mkstemp(prefix="subswarm-")
         os.close(handle)
@@ -199,9 +215,58 @@ def _start(work: bytes) -> bool:
     except OSError:
         return False
     os.environ[_MARKER] = marker
+    _MAY_COMPILE = True
     atexit.register(_detach, _PROCESS)
     with suppress(OSError):  # the process has ended already
         assert _PROCESS.stdin is not None
         _PROCESS.stdin.write(work)
         _PROCESS.stdin.close()
     return True
+
+
+def kernels_of(prefix: str) -> ModuleType:
+    """Import the compiled kernels ``prefix + "numba"``, or the same functions in NumPy from ``prefix + "numpy"``.
+
+    These are used without numba, and while another process compiles. Their results are the same, or, where an engine
+    promises numbers only up to rounding, the same up to rounding. Call it in the thread that calls `fit`.
+    """
+    return ready_or_none(prefix + "numba") or import_module(prefix + "numpy")
+
+
+def ready_or_none(module: str) -> ModuleType | None:
+    """Import a module of compiled kernels; None if numba is not installed, or while another process compiles them."""
+    return None if use_numpy() else compiled_or_none(module)
+
+
+@cache
+def compiled_or_none(module: str) -> ModuleType | None:
+    """Import a module of compiled kernels; None if numba is not installed."""
+    try:
+        found = import_module(module)
+    except ImportError:
+        return None
+    watch_compiler()
+    return found
+
+
+_CALLS = count()
+_WORTH_IMPORTING_NUMBA = 10_000
+"""Calls (six a step) after which NumPy has cost as much extra time as importing numba takes (0.5 s)."""
+
+
+def kernel_or(plain: ModuleType, kernel: str) -> ModuleType:
+    """Return the compiled module ``kernel`` if numba is loaded, as it is once a fast engine has scored a subset.
+
+    Importing numba only for these computations takes longer than a single search saves, so this happens after many
+    calls. Before that, and if numba is not installed, the ``plain`` NumPy module is returned. The results are the same.
+    """
+    if _MAY_COMPILE and use_numpy():
+        return plain
+    if "numba" in sys.modules or next(_CALLS) >= _WORTH_IMPORTING_NUMBA:
+        return _compiled_or(plain, kernel)
+    return plain
+
+
+@cache
+def _compiled_or(plain: ModuleType, kernel: str) -> ModuleType:
+    return compiled_or_none(f"subswarm.algorithms.{kernel}") or plain
