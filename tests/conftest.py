@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from threadpoolctl import threadpool_limits
 
+from subswarm._search import plan
 from subswarm.datasets import Dataset, is_present, load_dataset
 
 
@@ -24,6 +25,12 @@ def uci() -> Callable[..., Dataset]:
         return loaded[name, protocol]
 
     return load
+
+
+@pytest.fixture(autouse=True)
+def compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches in this process compile themselves, so that no other one changes what the next test sees."""
+    monkeypatch.setattr(plan, "compile_aside", lambda kernels, work, announce: None)
 
 
 @pytest.fixture
