@@ -36,6 +36,7 @@ class SearchObjective(Protocol):
     computed : distinct evaluations computed so far; None if they are not counted
     engine : name of what computes the losses
     at_once : number of subsets that are scored at the same time, by that many workers
+    prices : price of each feature, shape (n,), for a front of loss and cost; None for no prices
     """
 
     @property
@@ -65,12 +66,19 @@ class SearchObjective(Protocol):
     @property
     def at_once(self) -> int: ...
 
+    @property
+    def prices(self) -> FloatArray | None: ...
+
     def __call__(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray:
         """Return the losses of the masks, each on the repeat that ``partitions`` names, or on all of them."""
         ...
 
     def losses_of(self, mask: Mask, /) -> FloatArray | None:
         """Return the loss of one subset in each fold; None if there are no folds."""
+        ...
+
+    def other_losses(self, masks: Masks, /) -> FloatArray:
+        """Return the losses of the masks by further scorers, shape (P, number of these scorers), on all repeats."""
         ...
 
     def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
@@ -107,6 +115,7 @@ class FunctionObjective:
         self.ranking: Ranking | None = None
         self.engine = str(getattr(function, "engine", "function"))
         self.at_once = 1
+        self.prices: FloatArray | None = None
 
     def __call__(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray:
         return self._function(masks) if partitions is None else self._function(masks, partitions)
@@ -118,6 +127,9 @@ class FunctionObjective:
     def losses_of(self, mask: Mask, /) -> FloatArray | None:
         losses_of: Callable[[Mask], FloatArray] | None = getattr(self._function, "losses_of", None)
         return None if losses_of is None else losses_of(mask)
+
+    def other_losses(self, masks: Masks, /) -> FloatArray:
+        return np.empty((len(masks), 0))
 
     def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
         return None
@@ -160,3 +172,14 @@ def losses_from(objective: SearchObjective, masks: Masks, partitions: IntArray |
             f"{len(masks)} masks."
         )
     return losses
+
+
+def second_losses_from(objective: SearchObjective, masks: Masks) -> FloatArray:
+    """Return the losses by the second scorer, shape (P,); raise SettingError unless there are two scorers."""
+    losses = np.asarray(objective.other_losses(masks), dtype=np.float64)
+    if losses.shape != (len(masks), 1):
+        raise SettingError(
+            'objectives="scores" minimises the losses by two scorers, and the objective has '
+            f'{losses.shape[1] + 1}; set scoring to two of them, such as ["accuracy", "neg_log_loss"].'
+        )
+    return losses[:, 0]

@@ -14,6 +14,7 @@ from subswarm._types import FloatArray, Front, IntArray, Masks, Subset
 from subswarm.algorithms.base import Finalists, State
 
 if TYPE_CHECKING:
+    from subswarm._search.fronts import CostFront
     from subswarm.plot._methods import Plots
 
 __all__ = [
@@ -124,6 +125,7 @@ class SearchResult:
     engine : name of the engine that scored the subsets
     algorithm, settings : name and settings of the algorithm
     recording : all evaluated subsets, if the search was run with ``record=True``
+    cost_front : the subsets that are best in loss and cost, if the objective has prices or the algorithm two losses
     """
 
     best: Subset
@@ -141,6 +143,7 @@ class SearchResult:
     recording: Recording | None = None
     n_partitions: int = 1
     finalists: Finalists | None = None
+    cost_front: CostFront | None = None
 
     @property
     def plot(self) -> Plots:
@@ -168,6 +171,7 @@ class SearchResult:
             best=Subset(columns(self.best.mask), self.best.fitness),
             front=Front(columns(self.front.masks), self.front.fitness),
             recording=recording,
+            cost_front=None if self.cost_front is None else self.cost_front.on_columns(owner),
         )
 
     def _repr_html_(self) -> str:

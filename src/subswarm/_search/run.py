@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from subswarm._search.ask_tell import AnySearch, Search
+from subswarm._search.ask_tell import AnySearch, Search, first_loss
+from subswarm._search.fronts import CostFront
 from subswarm._search.objectives import SearchObjective
 from subswarm._search.result import History, SearchResult
 from subswarm._types import AnyArray, FloatArray, IntArray, Masks
@@ -37,6 +38,7 @@ class SearchRun:
     improved_at : evaluations at the last improvement of the best subset
     rows : the history, one row for each step
     evaluated : keys of the distinct evaluations asked for, if they are tracked
+    front : the best subsets in loss and cost, if they are tracked
     """
 
     search: AnySearch
@@ -45,6 +47,7 @@ class SearchRun:
     improved_at: int = 0
     rows: list[tuple[float, ...]] = field(default_factory=list)
     evaluated: dict[bytes, None] = field(default_factory=dict)
+    front: CostFront | None = None
 
     @property
     def seconds(self) -> float:
@@ -72,6 +75,15 @@ class SearchRun:
         else:
             found = [key.tobytes() for key in keys]
         self.evaluated.update(dict.fromkeys(found))
+
+    def track_front(self, masks: Masks, fitness: FloatArray, prices: FloatArray | None) -> None:
+        """Remember the subsets that are best in loss and cost; losses on single repeats do not compare."""
+        if self.front is None:
+            return
+        within = self.search.is_answer(masks)
+        masks, fitness = masks[within], fitness[within]
+        costs = masks @ prices if fitness.ndim == 1 and prices is not None else fitness[:, 1]
+        self.front = self.front.with_more(masks, costs, first_loss(fitness))
 
     def history(self) -> History:
         columns = np.array(self.rows, dtype=np.float64).reshape(-1, len(_HISTORY)).T
@@ -109,6 +121,7 @@ class SearchRun:
             settings=plain.settings_of(search.algorithm),
             n_partitions=search.n_partitions,
             finalists=search.finalists,
+            cost_front=self.front,
         )
 
     def _count_computed(self, objective: SearchObjective) -> int:
@@ -124,6 +137,9 @@ class SearchRun:
         arrays["history"] = np.array(self.rows, dtype=np.float64).reshape(-1, len(_HISTORY))
         keys = np.frombuffer(b"".join(self.evaluated), dtype=np.uint8)
         arrays["evaluated"] = keys.reshape(len(self.evaluated), -1) if len(keys) else keys.reshape(0, 0)
+        if self.front is not None:
+            front = {"masks": self.front.masks, "costs": self.front.costs, "losses": self.front.losses}
+            arrays |= {f"cost_front.{name}": array for name, array in front.items()}
         return arrays, values | {
             "algorithm_seconds": self.algorithm_seconds,
             "evaluation_seconds": self.evaluation_seconds,
@@ -142,6 +158,7 @@ class SearchRun:
             improved_at=plain.whole_number(values, "improved_at", low=0, high=search.evaluations),
             rows=[tuple(row) for row in _checked_history(search, arrays).tolist()],
             evaluated=_checked_keys(search, arrays),
+            front=None if self.front is None else _checked_front(search, arrays),
         )
 
 
@@ -158,6 +175,15 @@ def _checked_history(search: AnySearch, arrays: Mapping[str, AnyArray]) -> Float
     if history[:, 3:].min(initial=0) < 0:
         raise DamagedCheckpointError("its history has a spread or a time below zero")
     return history
+
+
+def _checked_front(search: AnySearch, arrays: Mapping[str, AnyArray]) -> CostFront:
+    masks = plain.array_of(arrays, "cost_front.masks", np.bool_, (None, search.n_features))
+    costs = plain.array_of(arrays, "cost_front.costs", np.float64, (len(masks),))
+    losses = plain.array_of(arrays, "cost_front.losses", np.float64, (len(masks),))
+    if not np.isfinite([costs, losses]).all() or (np.diff(costs) <= 0).any() or (np.diff(losses) >= 0).any():
+        raise DamagedCheckpointError("its front of loss and cost has subsets that are worse than others")
+    return CostFront(masks, costs, losses)
 
 
 def _checked_keys(search: AnySearch, arrays: Mapping[str, AnyArray]) -> dict[bytes, None]:
