@@ -51,6 +51,16 @@ def test_runs_in_the_store_are_not_run_again(tmp_path):
     assert read_runs(store) == again
 
 
+def test_the_longest_searches_start_first_and_the_tables_keep_the_order_asked_for():
+    seen = []
+    sets = ["wine", "ionosphere"]
+    rows = measure(sets, models=["nb"], runs=2, evaluations=60, n_jobs=1, report=seen.append)
+    assert list(dict.fromkeys(row.dataset for row in seen)) == ["ionosphere", "wine"]
+    assert list(dict.fromkeys((row.dataset, row.run) for row in rows)) == [
+        (name, run) for name in sets for run in (0, 1)
+    ]
+
+
 def test_the_gain_on_unseen_rows_is_that_of_the_subset_the_search_prefers_within_each_limit():
     # Nothing at a limit of 1; 1 - 0.4 at 2, although 3 columns are better in the search, and 1 - 0.8 from 3 to 9.
     front = replace(run_of("nsga2", 0, (2, 3), (0.2, 0.1)), unseen_losses=(0.2, 0.4))
