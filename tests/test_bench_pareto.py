@@ -37,6 +37,8 @@ def test_the_tables_rank_the_searches_and_test_the_differences():
     assert summary["sffs"][1:3] == ["1.00", "1.00"]
     assert summary["nsga2"][5] == "1, 0, 0"
     assert summary["sffs"][5:7] == ["0, 1, 0", "0, 1, 0"]
+    assert "- Best mean rank in hypervolume: sffs with 1.00, then 2d-pareto with 2.00." in text
+    assert "of 1 data sets, 2d-pareto is significantly better on 1 and worse on 0 by the t-test" in text
     assert "| wine | 0.6365 | 0.4965 + | 0.7065 - |" in text
 
 
