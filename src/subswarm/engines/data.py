@@ -243,6 +243,7 @@ class FoldedData:
     n_partitions : number of repeats of the cross-validation, each with the same number of folds
     frame : the frame that the estimator gets instead of ``X``, or None
     is_plain : whether the table has nothing but numbers, so that a fast engine may be used
+    other_scorings : further scorers, whose losses may be further objectives of the search
     """
 
     X: FloatArray
@@ -253,6 +254,7 @@ class FoldedData:
     n_partitions: int = 1
     frame: object | None = None
     is_plain: bool = True
+    other_scorings: tuple[Scoring, ...] = ()
 
     @property
     def table(self) -> object:
@@ -290,12 +292,14 @@ class FoldedData:
 
     def fingerprint_parts(self) -> dict[str, str]:
         """Return a digest of each part that determines how a subset scores, by its name in messages."""
+        others = [[each.name, each.given] for each in self.other_scorings]
         return {
             "table": digest(self.table),
             "target": digest(self.y),
             "folds": digest([self.n_partitions, [(fold.train, fold.test) for fold in self.folds]]),
             "metadata": digest(dict(self.params)),
             "scoring": digest([self.scoring.name, self.scoring.given]),
+            **({"other scorers": digest(others)} if others else {}),
         }
 
 
