@@ -15,7 +15,7 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import is_regressor
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
@@ -284,7 +284,10 @@ def _is_neighbors(estimator: Any) -> bool:
 
 
 def _is_linear(estimator: Any) -> bool:
-    return type(_last(estimator)).__module__.startswith(("sklearn.linear_model", "sklearn.discriminant_analysis"))
+    model = _last(estimator)
+    if isinstance(model, NearestCentroid):
+        return True
+    return type(model).__module__.startswith(("sklearn.linear_model", "sklearn.discriminant_analysis"))
 
 
 def _last(estimator: Any) -> Any:

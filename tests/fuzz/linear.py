@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import Pipeline
 
 from .case import pick
@@ -52,6 +53,9 @@ def linear_classifier(rng: np.random.Generator, y: Any) -> Any:
     return pick(
         rng,
         (
+            RidgeClassifier(alpha=pick(rng, (1.0, 1e-3)), solver="svd"),
+            NearestCentroid(metric=pick(rng, ("euclidean", "euclidean", "manhattan"))),
+            QuadraticDiscriminantAnalysis(reg_param=pick(rng, (0.0, 0.1, 1e-3)), priors=priors),
             RidgeClassifier(alpha=pick(rng, (1.0, 1e-6, 10.0)), class_weight=weight),
             RidgeClassifier(fit_intercept=False),
             LinearDiscriminantAnalysis(priors=priors),
