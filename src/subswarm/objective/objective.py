@@ -153,7 +153,7 @@ class Objective:
                 scores = fold_scores(constant, replace(data, params={}), np.ones(self.n_features, dtype=bool))
         except Exception:  # a scorer that needs a decision function, say
             return None
-        return np.asarray(data.scoring.loss(scores)) if np.isfinite(scores).all() else None
+        return np.asarray(data.scoring.loss(scores)) if data.scoring.accepts(scores).all() else None
 
     def on_new_folds(self, repeats: int) -> Objective | None:
         """Return an objective with repeats of other folds of all rows; None if the folds were not drawn from a seed."""
