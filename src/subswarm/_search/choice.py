@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from subswarm._search.result import SearchResult, noise_width, one_standard_error, smallest_not_worse
-from subswarm._types import FloatArray, Front, Masks, Subset
+from subswarm._types import AnyArray, FloatArray, Front, Masks, Subset
 from subswarm.objective.objective import Objective
 
 __all__ = ["RULES", "choose_subset", "found_something", "known_subset"]
@@ -13,10 +14,10 @@ __all__ = ["RULES", "choose_subset", "found_something", "known_subset"]
 RULES = ("smallest", "best", "one-se")
 """The rules by name."""
 
-_ANY_NOISE = 1e9
-"""Standard errors that count as noise if nothing was found: the smallest subset is as good as any."""
+WIDTH_OF_NOTHING = 1.5
+"""Fewest standard errors that count as noise if the search may have found nothing."""
 
-CHANCE = 3.5
+CHANCE = 3.0
 """Standard errors by which the best of many candidates must be better than a constant answer. That of its own six
 losses is small by chance now and then, so it is at least that of most candidates."""
 
@@ -42,7 +43,7 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
     row = 0
     if rule == "smallest":
         usual = _width(objective) if finalists.noise_width is None else finalists.noise_width
-        width = usual if found_something(result, objective) else _ANY_NOISE
+        width = usual if found_something(result, objective) else max(usual, WIDTH_OF_NOTHING)
         row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
     left_out = None if finalists.left_out is None else finalists.left_out[row]
     return Subset(finalists.masks[row].copy(), float(finalists.fitness[row])), left_out
@@ -79,7 +80,22 @@ def _smallest_of_front(result: SearchResult, objective: Objective) -> Subset:
 
 
 def _width(objective: Objective) -> float:
-    return noise_width(objective.n_rows, objective.n_features)
+    data = objective.data
+    rows = effective_rows(data.y) if is_classifier(objective.estimator) else float(objective.n_rows)
+    return noise_width(rows, objective.n_features)
+
+
+def effective_rows(y: AnyArray) -> float:
+    """Return how many rows with equally frequent classes tell as much as these: the rarer a class, the fewer.
+
+    Examples
+    --------
+    >>> round(effective_rows(np.repeat([0, 1], [500, 500]))), round(effective_rows(np.repeat([0, 1], [950, 50])))
+    (1000, 190)
+    """
+    shares = np.unique(y, return_counts=True)[1] / len(y)
+    classes = len(shares)
+    return len(y) * float(1 - np.sum(shares**2)) * classes / (classes - 1) if classes > 1 else float(len(y))
 
 
 def _undominated(front: Front) -> Front:
