@@ -223,11 +223,11 @@ def noise_width(n_rows: float, n_columns: int = 1) -> float:
     Examples
     --------
     >>> [round(noise_width(rows), 2) for rows in (50, 200, 1000, 5000)]
-    [0.3, 0.42, 1.07, 1.72]
+    [0.2, 0.38, 0.96, 1.54]
     >>> noise_width(50, 2000)
-    0.7
+    0.4
     """
-    return max(0.7 if n_columns > n_rows else 0.3, 0.28 * math.log2(n_rows / 70))
+    return max(0.4 if n_columns > n_rows else 0.2, 0.25 * math.log2(n_rows / 70))
 
 
 def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> int:
