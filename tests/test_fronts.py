@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
 from subswarm import Budget, FrontTable, SwarmSelector, held_out, make_objective, search
-from subswarm._search.fronts import CostFront
+from subswarm._search.choice import CostFront
 from subswarm.algorithms import TwoDPareto
 from subswarm.cli import app
 from subswarm.errors import DataError, SettingError

@@ -15,7 +15,7 @@ from subswarm._types import AnyArray, FloatArray, Front, IntArray, Limits, Mask,
 from subswarm.algorithms import as_algorithm
 from subswarm.algorithms import state as plain
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm, Finalists, Problem, Ranking, S, State
-from subswarm.algorithms.layout import check_state
+from subswarm.algorithms.state import check_state
 from subswarm.errors import CheckpointError, DamagedCheckpointError, FitnessError, SettingError
 
 __all__ = ["AnySearch", "Search", "differences"]

@@ -11,11 +11,9 @@ import numpy as np
 
 from subswarm._checks import as_tuple, check_bool, shown
 from subswarm._search.ask_tell import Search
-from subswarm._search.budget import Budget
 from subswarm._search.callbacks import Callback, Checkpoint, Recorder, check_callbacks
-from subswarm._search.objectives import ObjectiveLike, SearchObjective, as_objective, losses_from
 from subswarm._search.result import SearchResult, Snapshot
-from subswarm._search.run import SearchRun
+from subswarm._search.run import Budget, ObjectiveLike, SearchObjective, SearchRun, as_objective, losses_from
 from subswarm._seeding import RandomSource
 from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.algorithms.base import AnyAlgorithm, State

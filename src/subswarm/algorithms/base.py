@@ -12,8 +12,8 @@ from numpy.random import Generator
 
 from subswarm._checks import as_tuple, check_int
 from subswarm._types import FloatArray, IntArray, Limits, Mask, Masks
-from subswarm.algorithms.layout import StatePart
 from subswarm.algorithms.masks import SubsetRules
+from subswarm.algorithms.state import StatePart
 from subswarm.errors import SettingError
 
 __all__ = ["Algorithm", "AnyAlgorithm", "Finalists", "Problem", "Ranking", "State"]

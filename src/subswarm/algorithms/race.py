@@ -11,8 +11,8 @@ from numpy.random import Generator
 from subswarm._checks import check_int, shown
 from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm, Finalists, Problem, State
-from subswarm.algorithms.layout import Layout
 from subswarm.algorithms.masks import SubsetRules
+from subswarm.algorithms.state import Layout
 from subswarm.errors import SettingError
 
 __all__ = ["Race", "RaceState"]

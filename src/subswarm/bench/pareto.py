@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from subswarm._models import MODELS, make_model
-from subswarm._search.budget import Budget
 from subswarm._search.loop import search
+from subswarm._search.run import Budget
 from subswarm._types import FloatArray
 from subswarm.algorithms import NSGA2, get_algorithm
 from subswarm.algorithms.pareto.indicators import hypervolume, inverted_generational_distance, non_dominated

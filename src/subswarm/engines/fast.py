@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from sklearn.base import clone
 
+from subswarm._compilation import kernels_of, ready_kernels, ready_or_none
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Masks
-from subswarm.engines.compiled import kernels_of, ready_kernels, ready_or_none
 from subswarm.engines.data import Codes, Fold, FoldedData, Int64Array
 from subswarm.engines.metrics import FixedPredictions, batch_metric, needed_predictions
 from subswarm.engines.reference import EstimatorEngine
@@ -138,4 +138,4 @@ def column_lists(masks: Masks) -> tuple[Int64Array, Int64Array]:
 
 
 def _counting() -> ModuleType:
-    return ready_kernels("subswarm.engines.counting_")
+    return ready_kernels("subswarm.engines.metrics.")

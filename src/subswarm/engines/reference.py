@@ -10,8 +10,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils._param_validation import InvalidParameterError
 
 from subswarm._types import Estimator, FloatArray, Mask, Masks
-from subswarm.engines.columns import for_columns, params_for_columns
-from subswarm.engines.data import FoldedData
+from subswarm.engines.data import FoldedData, for_columns, params_for_columns
 from subswarm.engines.workers import Workers
 from subswarm.errors import ScoringError, SettingError
 

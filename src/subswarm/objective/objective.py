@@ -12,7 +12,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import get_tags
 
@@ -20,17 +20,24 @@ from subswarm._checks import as_masks, check_bool, check_int, check_jobs, shown
 from subswarm._fingerprint import digest
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Limits, Mask, Masks, Scorings, Splits
 from subswarm.engines.base import DEFAULT_MAX_BYTES, Engine, engine_for, uses_fast_engine
-from subswarm.engines.columns import cloneable
 from subswarm.engines.data import FoldedData, Scoring
 from subswarm.engines.reference import fold_scores
-from subswarm.errors import DataError, SettingError, SubswarmWarning
+from subswarm.errors import DataError, SubswarmWarning
 from subswarm.objective.constraints import Space
 from subswarm.objective.filters import ranking_scores
 from subswarm.objective.folds import cross_fit_folds, fixed_folds, is_number, partitions_in
 from subswarm.objective.scoring import resolve_scoring, scoring_for_target
-from subswarm.objective.validation import allows_nan, check_groups, check_sample_weight, check_target, read_table
+from subswarm.objective.validation import (
+    check_estimator,
+    check_groups,
+    check_metadata,
+    check_sample_weight,
+    check_target,
+    clone_estimator,
+    read_table,
+)
 
-__all__ = ["ColumnsView", "Engines", "Objective", "check_estimator", "make_objective"]
+__all__ = ["ColumnsView", "Engines", "Objective", "make_objective"]
 
 
 Refold = Callable[[int, int], "Objective"]
@@ -580,44 +587,11 @@ def _scoring_with_note(estimator: Estimator, scoring: Scorings, y: AnyArray) -> 
     return found
 
 
-def clone_estimator(estimator: Estimator) -> Estimator:
-    """Return an unfitted copy of the estimator; raise DataError if scikit-learn cannot make one."""
-    try:
-        copy: Estimator = clone(cloneable(estimator))
-    except (RecursionError, RuntimeError, TypeError) as error:
-        raise DataError(f"estimator cannot be cloned by scikit-learn: {error}") from error
-    return copy
-
-
 def _one_mask(mask: ArrayLike, n_features: int) -> Mask:
     masks = as_masks(mask, n_features)
     if len(masks) != 1:
         raise DataError(f"expected one mask of shape ({n_features},); got {len(masks)} masks.")
     return np.asarray(masks[0])
-
-
-def check_estimator(estimator: object) -> None:
-    """Raise DataError unless the estimator is an object with a fit method and scikit-learn's tags."""
-    if not hasattr(estimator, "fit") or isinstance(estimator, type):
-        raise DataError(
-            f"estimator must be a scikit-learn estimator object with a fit method; got {shown(estimator)}. "
-            "Pass an instance, such as GaussianNB()."
-        )
-    try:
-        get_tags(estimator), allows_nan(estimator)  # type: ignore[arg-type]
-    except Exception as error:  # a class without tags, or settings that tags cannot be computed from
-        raise DataError(
-            f"scikit-learn cannot read the tags of {shown(estimator)}: {str(error).rstrip('.')}. An estimator must "
-            "derive from sklearn.base.BaseEstimator, and its settings must be valid."
-        ) from error
-
-
-def check_metadata(params: object) -> None:
-    """Raise SettingError unless the metadata are a dict of names and values, or None."""
-    if params is not None and not (isinstance(params, Mapping) and all(isinstance(name, str) for name in params)):
-        raise SettingError(
-            f"params must be a dict of metadata by name, such as sample_weight, or None; got {shown(params)}."
-        )
 
 
 class Engines:

@@ -16,8 +16,7 @@ from sklearn.pipeline import Pipeline
 from subswarm._display import package_versions
 from subswarm._permutation import PermutationTest
 from subswarm._search.honest import HonestScore
-from subswarm._search.result import SearchResult
-from subswarm._search.stability import Stability, stability
+from subswarm._search.result import SearchResult, Stability, stability
 from subswarm._types import Estimator, FloatArray, Mask, Masks
 from subswarm.algorithms import get_algorithm
 from subswarm.engines.data import Scoring

@@ -10,8 +10,7 @@ import numpy as np
 
 from subswarm._display import package_versions
 from subswarm._files import write_whole
-from subswarm._search.result import one_standard_error
-from subswarm._search.stability import stability
+from subswarm._search.result import one_standard_error, stability
 from subswarm._types import FloatArray
 from subswarm.errors import SettingError
 from subswarm.nested import HeldOut

@@ -12,10 +12,10 @@ from subswarm._checks import check_bool, check_choice, check_int, check_real
 from subswarm._types import FloatArray, IntArray, Mask, Masks
 from subswarm.algorithms.base import State
 from subswarm.algorithms.genetic import crossed, flipped
-from subswarm.algorithms.layout import Layout
 from subswarm.algorithms.pareto.indicators import survivors
 from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.algorithms.random_search import RandomSearch
+from subswarm.algorithms.state import Layout
 
 __all__ = ["NSGA2", "Generation"]
 

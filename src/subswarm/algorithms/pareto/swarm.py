@@ -14,16 +14,15 @@ import numpy as np
 from numpy.random import Generator
 
 from subswarm._checks import check_int, check_real
+from subswarm._compilation import kernel_or
 from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
 from subswarm.algorithms.base import State
-from subswarm.algorithms.compiled import kernel_or
 from subswarm.algorithms.elite import numpy as elite_numpy
-from subswarm.algorithms.elite.moves import ADD, REMOVE, Moves
-from subswarm.algorithms.elite.state import merge_keys
-from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.elite.state import ADD, REMOVE, Moves, merge_keys
 from subswarm.algorithms.pareto.indicators import non_dominated
 from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.algorithms.sequential import Walk, opening_search, opening_step_fits
+from subswarm.algorithms.state import Layout
 from subswarm.algorithms.two_d.learning import ranked_features, wheel_position
 
 __all__ = ["ParetoSwarm", "TwoDPareto"]

@@ -19,8 +19,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.class_weight import compute_sample_weight
 
+from subswarm._compilation import kernels_of
 from subswarm._types import Estimator, FloatArray, IntArray, Masks
-from subswarm.engines.compiled import kernels_of
 from subswarm.engines.data import FoldedData
 from subswarm.engines.fast import column_lists
 from subswarm.engines.linear.logistic_tables import LogisticRows

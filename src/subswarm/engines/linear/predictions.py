@@ -16,14 +16,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import has_fit_parameter
 
+from subswarm._compilation import kernels_of
 from subswarm._types import AnyArray, BoolArray, Estimator, FloatArray, IntArray, Masks
-from subswarm.engines.compiled import kernels_of
 from subswarm.engines.data import Codes, Fold, FoldedData, Int64Array
 from subswarm.engines.fast import Classifier, FastEngine, FoldClasses, codes_of
 from subswarm.engines.linear.doubts import doubtful_losses, doubtful_orders
 from subswarm.engines.metrics import FixedPredictions, FixedValues, batch_metric, needed_predictions
 from subswarm.engines.recipe import Recipe, class_codes, recipe_for, scaled_rows
-from subswarm.engines.threads import n_threads, spread
+from subswarm.engines.workers import n_threads, spread
 
 __all__ = ["PredictionEngine", "kernels"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from subswarm._types import AnyArray, FloatArray
 from subswarm.engines.data import Codes, FoldedData, Int64Array
 from subswarm.engines.metrics.base import BatchMetric, Needs, Part, metric_kernels
-from subswarm.engines.threads import spread
+from subswarm.engines.workers import spread
 
 __all__ = ["BinaryRanking", "MulticlassRanking", "has_all_classes"]
 
