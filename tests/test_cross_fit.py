@@ -88,14 +88,15 @@ def test_the_loss_on_left_out_rows_is_that_of_a_model_fitted_on_the_others(wine,
         objective(masks, np.full(6, 6))
 
 
-def test_many_rows_are_searched_in_part_and_left_out_in_full():
+def test_many_rows_are_searched_and_left_out_in_part():
     _, y = falling(900, 6, seed=1)
     y[:40] = 2
     folds, left_out = cross_fit_folds(5, y, estimator=GaussianNB(), random_state=3, repeats=4, max_rows=200)
     searched = []
     for number, outside in enumerate(left_out):
         rows = np.concatenate([fold.test for fold in folds[number * 5 : (number + 1) * 5]])
-        assert len(outside.train) + len(outside.test) == 900
+        assert (len(outside.train), len(outside.test)) == (675, pytest.approx(200, abs=3))
+        assert not np.isin(outside.test, outside.train).any()
         assert np.isin(rows, outside.train).all()
         assert len(np.unique(rows)) == len(rows)
         counts, every = np.bincount(y[rows]), np.bincount(y[outside.train])
@@ -103,6 +104,10 @@ def test_many_rows_are_searched_in_part_and_left_out_in_full():
         assert counts[:2] == pytest.approx(every[:2] * 200 / len(outside.train), abs=1)
         searched.append(set(rows.tolist()))
     assert len(set.union(*searched)) > 400
+    _, fewer = cross_fit_folds(5, y, estimator=GaussianNB(), random_state=3, repeats=4, max_rows=100)
+    for whole, part in zip(left_out, fewer, strict=True):
+        assert len(part.train) == pytest.approx(400, abs=15)
+        assert np.isin(part.train, whole.train).all()
     everything = cross_fit_folds(5, y, estimator=GaussianNB(), random_state=3, repeats=4)
     enough = cross_fit_folds(5, y, estimator=GaussianNB(), random_state=3, repeats=4, max_rows=900)
     assert all(np.array_equal(a.train, b.train) for a, b in zip(everything[0], enough[0], strict=True))

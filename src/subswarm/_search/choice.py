@@ -11,9 +11,8 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from subswarm._checks import as_tuple, check_real, shown
-from subswarm._search.result import SearchResult, Snapshot, noise_width, one_standard_error, smallest_not_worse
+from subswarm._search.result import CostFront, SearchResult, noise_width, one_standard_error, smallest_not_worse
 from subswarm._types import AnyArray, FloatArray, Front, IntArray, Mask, Masks, Subset
-from subswarm.algorithms.pareto.indicators import non_dominated
 from subswarm.errors import MissingExtraError, SettingError
 from subswarm.objective.objective import Objective
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RULES",
-    "CostFront",
     "FrontTable",
     "choose_subset",
     "column_prices",
@@ -148,7 +146,8 @@ _MOST_NAMES = 8
 class FrontTable:
     """The subsets of a search that no other one beats in both cost and loss, by ascending cost.
 
-    Without prices the cost of a subset is its number of columns. The losses are those that the search minimised, so
+    Without prices the cost of a subset is its number of columns. If the search minimised the losses by two scorers, the
+    cost is the second loss. The losses are those that the search minimised, so
     they are optimistic for new rows.
 
     Attributes
@@ -165,6 +164,8 @@ class FrontTable:
         Names of all columns of the table.
     is_priced : bool
         Whether ``cost`` has prices instead of numbers of columns.
+    second_scorer : str or None
+        Name of the scorer whose loss is the ``cost``; None if it is not a loss.
     nested_loss : float array of shape (S,) or None
         Loss, on rows that the searches of a nested cross-validation did not use, of the best subset within each cost;
         see `HeldOut.front_scores`. None if it was not measured.
@@ -191,6 +192,7 @@ class FrontTable:
     standard_error: FloatArray
     names: tuple[str, ...]
     is_priced: bool = False
+    second_scorer: str | None = None
     nested_loss: FloatArray | None = None
     nested_standard_error: FloatArray | None = None
 
@@ -198,6 +200,13 @@ class FrontTable:
         """Return the table with the mean and the standard error of nested losses, shape (outer folds, S)."""
         spread = losses.std(axis=0, ddof=1) if len(losses) > 1 else np.full(len(self), np.nan)
         return replace(self, nested_loss=losses.mean(axis=0), nested_standard_error=spread / np.sqrt(len(losses)))
+
+    @property
+    def cost_name(self) -> str:
+        """What ``cost`` is: "features", "cost", or the loss by the second scorer."""
+        if self.second_scorer is not None:
+            return f"loss by {self.second_scorer}"
+        return "cost" if self.is_priced else "features"
 
     @property
     def size(self) -> IntArray:
@@ -228,7 +237,7 @@ class FrontTable:
         check_real("max_cost", max_cost, low=0)
         affordable = np.flatnonzero(self.cost <= max_cost)
         if not len(affordable):
-            unit = "cost" if self.is_priced else "number of columns"
+            unit = "number of columns" if self.cost_name == "features" else self.cost_name
             raise SettingError(
                 f"no subset that the search saw costs at most max_cost={float(max_cost):g}; the lowest {unit} is "
                 f"{self.cost[0]:g}. Allow more, or more evaluations."
@@ -247,7 +256,7 @@ class FrontTable:
             values["nested_loss"] = self.nested_loss
             values["nested_standard_error"] = self.nested_standard_error
         values["columns"] = rows
-        return DataFrame({"cost": self.cost, **values} if self.is_priced else values)
+        return DataFrame(values if self.cost_name == "features" else {self.cost_name: self.cost, **values})
 
     def __repr__(self) -> str:
         heading, *rows = self._cells()
@@ -265,14 +274,15 @@ class FrontTable:
 
     def _cells(self) -> list[tuple[str, ...]]:
         """Return the table as text, the heading first."""
-        priced = ("cost",) if self.is_priced else ()
+        priced = () if self.cost_name == "features" else (self.cost_name,)
         measured = self.nested_loss is not None
         headings = ("loss", "standard error", *(("nested loss", "standard error") if measured else ()))
         rows: list[tuple[str, ...]] = [(*priced, "size", *headings, "columns")]
         for row, size in enumerate(self.size.tolist()):
             names = self.columns(row)
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-            cost = (f"{self.cost[row]:g}",) if self.is_priced else ()
+            price = f"{self.cost[row]:g}" if self.second_scorer is None else f"{self.cost[row]:.3f}"
+            cost = (price,) if priced else ()
             values = (self.loss, self.standard_error, self.nested_loss, self.nested_standard_error)
             numbers = tuple(f"{each[row]:.3f}" for each in values if each is not None)
             rows.append((*cost, str(size), *numbers, ", ".join(names[:_MOST_NAMES]) + more))
@@ -280,32 +290,6 @@ class FrontTable:
 
     def _subset(self, row: int) -> Subset:
         return Subset(self.masks[row].copy(), float(self.loss[row]))
-
-
-class CostFront:
-    """A callback that keeps the subsets that no other one beats in both cost and loss.
-
-    Losses on single repeats of the cross-validation do not compare, so such steps are left out.
-
-    Parameters
-    ----------
-    prices : price of each feature of the search, shape (n,)
-    n_partitions : number of repeats of the cross-validation
-    """
-
-    def __init__(self, prices: FloatArray, n_partitions: int = 1) -> None:
-        self._prices = prices
-        self._n_partitions = n_partitions
-        self.masks: Masks = np.empty((0, len(prices)), dtype=bool)
-        self.losses: FloatArray = np.empty(0)
-
-    def __call__(self, snapshot: Snapshot) -> None:
-        if self._n_partitions > 1 and snapshot.state.partitions is not None:
-            return
-        masks = snapshot.masks[: len(snapshot.fitness)]
-        masks, losses = np.concatenate([self.masks, masks]), np.concatenate([self.losses, snapshot.fitness])
-        kept = non_dominated(masks @ self._prices, losses)
-        self.masks, self.losses = masks[kept], losses[kept]
 
 
 def column_prices(costs: object, n_columns: int, names: Sequence[str] | None) -> FloatArray:
@@ -360,7 +344,7 @@ def make_front(
     names: Iterable[object] | None = None,
     owner: IntArray | None = None,
     prices: FloatArray | None = None,
-    seen: CostFront | None = None,
+    second_scorer: str | None = None,
 ) -> FrontTable:
     """Return the front of a search whose masks are over columns.
 
@@ -370,25 +354,24 @@ def make_front(
     fold_losses : returns the loss of a subset in each fold, repeat by repeat
     names : names of the columns
     owner, prices : the feature of each column, and the price of each feature; None for numbers of columns
-    seen : what the search saw, with masks over features; only with prices
+    second_scorer : name of the scorer of the second loss, if the search minimised two
     """
-    front = result.front
-    cost = front.cardinality.astype(np.float64)
-    if owner is not None and prices is not None:
-        if seen is not None:
-            more = np.asarray(seen.masks[:, owner] & (owner >= 0))
-            front = Front(np.concatenate([front.masks, more]), np.concatenate([front.fitness, seen.losses]))
-        cost = _costs_of(front.masks, owner, prices)
-    kept = np.flatnonzero(non_dominated(cost, front.fitness))
-    kept = kept[np.argsort(cost[kept], kind="stable")]
-    n_columns = front.masks.shape[1]
+    n_columns = result.front.masks.shape[1]
+    front = CostFront.empty(n_columns) if result.cost_front is None else result.cost_front
+    if second_scorer is None:  # the cost of any subset is known
+        masks = result.front.masks
+        priced = None if owner is None or prices is None else _costs_of(masks, owner, prices)
+        costs = masks.sum(axis=1).astype(np.float64) if priced is None else priced
+        front = front.with_more(masks, costs, result.front.fitness)
+    errors = [_standard_error(fold_losses(mask), result.n_partitions) for mask in front.masks]
     return FrontTable(
-        masks=front.masks[kept],
-        cost=cost[kept],
-        loss=front.fitness[kept],
-        standard_error=np.array([_standard_error(fold_losses(front.masks[row]), result.n_partitions) for row in kept]),
+        masks=front.masks,
+        cost=front.costs,
+        loss=front.losses,
+        standard_error=np.array(errors),
         names=tuple(str(name) for name in (range(n_columns) if names is None else names)),
         is_priced=prices is not None,
+        second_scorer=second_scorer,
     )
 
 

@@ -14,12 +14,14 @@ from scipy import stats
 
 from subswarm._types import FloatArray, Front, IntArray, Mask, Masks, Subset
 from subswarm.algorithms.base import Finalists, State
+from subswarm.algorithms.pareto.indicators import non_dominated
 from subswarm.errors import SettingError
 
 if TYPE_CHECKING:
     from subswarm.plot._methods import Plots
 
 __all__ = [
+    "CostFront",
     "History",
     "Recording",
     "SearchResult",
@@ -130,6 +132,7 @@ class SearchResult:
     engine : name of the engine that scored the subsets
     algorithm, settings : name and settings of the algorithm
     recording : all evaluated subsets, if the search was run with ``record=True``
+    cost_front : the subsets that are best in loss and cost, if the objective has prices or the algorithm two losses
     """
 
     best: Subset
@@ -147,6 +150,7 @@ class SearchResult:
     recording: Recording | None = None
     n_partitions: int = 1
     finalists: Finalists | None = None
+    cost_front: CostFront | None = None
 
     @property
     def plot(self) -> Plots:
@@ -174,6 +178,7 @@ class SearchResult:
             best=Subset(columns(self.best.mask), self.best.fitness),
             front=Front(columns(self.front.masks), self.front.fitness),
             recording=recording,
+            cost_front=None if self.cost_front is None else self.cost_front.on_columns(owner),
         )
 
     def _repr_html_(self) -> str:
@@ -184,6 +189,37 @@ class SearchResult:
             f"SearchResult({self.algorithm}: fitness {self.best.fitness:.6g} with {self.best.cardinality} of "
             f"{len(self.best.mask)} features, {self.evaluations} evaluations, stopped by {self.stop_reason})"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class CostFront:
+    """The subsets that no other one beats in both cost and loss; the cost may be a second loss.
+
+    Attributes
+    ----------
+    masks : the subsets, by ascending cost, shape (S, n)
+    costs, losses : their costs and losses, each of shape (S,)
+    """
+
+    masks: Masks
+    costs: FloatArray
+    losses: FloatArray
+
+    @classmethod
+    def empty(cls, n_features: int) -> CostFront:
+        return cls(np.empty((0, n_features), dtype=bool), np.empty(0), np.empty(0))
+
+    def with_more(self, masks: Masks, costs: FloatArray, losses: FloatArray) -> CostFront:
+        """Return the front with the non-dominated of these subsets; of equally good ones, that with fewest features."""
+        masks = np.concatenate([self.masks, masks])
+        costs, losses = np.concatenate([self.costs, costs]), np.concatenate([self.losses, losses])
+        order = np.lexsort((masks.sum(axis=1), losses, costs))
+        kept = order[non_dominated(costs[order], losses[order])]
+        return CostFront(masks[kept], costs[kept], losses[kept])
+
+    def on_columns(self, owner: IntArray) -> CostFront:
+        """Return the front with masks over columns; ``owner`` is the feature of each column, -1 for none."""
+        return replace(self, masks=np.asarray(self.masks[:, owner] & (owner >= 0)))
 
 
 def standard_error(result: SearchResult) -> float | None:

@@ -10,8 +10,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from subswarm._checks import check_int, check_real, shown
-from subswarm._search.ask_tell import AnySearch, Search
-from subswarm._search.result import History, SearchResult
+from subswarm._search.ask_tell import AnySearch, Search, first_loss
+from subswarm._search.result import CostFront, History, SearchResult
 from subswarm._types import AnyArray, FloatArray, IntArray, Limits, Mask, Masks
 from subswarm.algorithms import name_of
 from subswarm.algorithms import state as plain
@@ -43,6 +43,7 @@ class SearchObjective(Protocol):
     computed : distinct evaluations computed so far; None if they are not counted
     engine : name of what computes the losses
     at_once : number of subsets that are scored at the same time, by that many workers
+    prices : price of each feature, shape (n,), for a front of loss and cost; None for no prices
     """
 
     @property
@@ -72,12 +73,19 @@ class SearchObjective(Protocol):
     @property
     def at_once(self) -> int: ...
 
+    @property
+    def prices(self) -> FloatArray | None: ...
+
     def __call__(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray:
         """Return the losses of the masks, each on the repeat that ``partitions`` names, or on all of them."""
         ...
 
     def losses_of(self, mask: Mask, /) -> FloatArray | None:
         """Return the loss of one subset in each fold; None if there are no folds."""
+        ...
+
+    def other_losses(self, masks: Masks, /) -> FloatArray:
+        """Return the losses of the masks by further scorers, shape (P, number of these scorers), on all repeats."""
         ...
 
     def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
@@ -114,6 +122,7 @@ class FunctionObjective:
         self.ranking: Ranking | None = None
         self.engine = str(getattr(function, "engine", "function"))
         self.at_once = 1
+        self.prices: FloatArray | None = None
 
     def __call__(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray:
         return self._function(masks) if partitions is None else self._function(masks, partitions)
@@ -125,6 +134,9 @@ class FunctionObjective:
     def losses_of(self, mask: Mask, /) -> FloatArray | None:
         losses_of: Callable[[Mask], FloatArray] | None = getattr(self._function, "losses_of", None)
         return None if losses_of is None else losses_of(mask)
+
+    def other_losses(self, masks: Masks, /) -> FloatArray:
+        return np.empty((len(masks), 0))
 
     def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
         return None
@@ -167,6 +179,17 @@ def losses_from(objective: SearchObjective, masks: Masks, partitions: IntArray |
             f"{len(masks)} masks."
         )
     return losses
+
+
+def second_losses_from(objective: SearchObjective, masks: Masks) -> FloatArray:
+    """Return the losses by the second scorer, shape (P,); raise SettingError unless there are two scorers."""
+    losses = np.asarray(objective.other_losses(masks), dtype=np.float64)
+    if losses.shape != (len(masks), 1):
+        raise SettingError(
+            'objectives="scores" minimises the losses by two scorers, and the objective has '
+            f'{losses.shape[1] + 1}; set scoring to two of them, such as ["accuracy", "neg_log_loss"].'
+        )
+    return losses[:, 0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +257,7 @@ class SearchRun:
     improved_at : evaluations at the last improvement of the best subset
     rows : the history, one row for each step
     evaluated : keys of the distinct evaluations asked for, if they are tracked
+    front : the best subsets in loss and cost, if they are tracked
     """
 
     search: AnySearch
@@ -242,6 +266,7 @@ class SearchRun:
     improved_at: int = 0
     rows: list[tuple[float, ...]] = field(default_factory=list)
     evaluated: dict[bytes, None] = field(default_factory=dict)
+    front: CostFront | None = None
 
     @property
     def seconds(self) -> float:
@@ -269,6 +294,15 @@ class SearchRun:
         else:
             found = [key.tobytes() for key in keys]
         self.evaluated.update(dict.fromkeys(found))
+
+    def track_front(self, masks: Masks, fitness: FloatArray, prices: FloatArray | None) -> None:
+        """Remember the subsets that are best in loss and cost; losses on single repeats do not compare."""
+        if self.front is None:
+            return
+        within = self.search.is_answer(masks)
+        masks, fitness = masks[within], fitness[within]
+        costs = masks @ prices if fitness.ndim == 1 and prices is not None else fitness[:, 1]
+        self.front = self.front.with_more(masks, costs, first_loss(fitness))
 
     def history(self) -> History:
         columns = np.array(self.rows, dtype=np.float64).reshape(-1, len(_HISTORY)).T
@@ -306,6 +340,7 @@ class SearchRun:
             settings=plain.settings_of(search.algorithm),
             n_partitions=search.n_partitions,
             finalists=search.finalists,
+            cost_front=self.front,
         )
 
     def _count_computed(self, objective: SearchObjective) -> int:
@@ -321,6 +356,9 @@ class SearchRun:
         arrays["history"] = np.array(self.rows, dtype=np.float64).reshape(-1, len(_HISTORY))
         keys = np.frombuffer(b"".join(self.evaluated), dtype=np.uint8)
         arrays["evaluated"] = keys.reshape(len(self.evaluated), -1) if len(keys) else keys.reshape(0, 0)
+        if self.front is not None:
+            front = {"masks": self.front.masks, "costs": self.front.costs, "losses": self.front.losses}
+            arrays |= {f"cost_front.{name}": array for name, array in front.items()}
         return arrays, values | {
             "algorithm_seconds": self.algorithm_seconds,
             "evaluation_seconds": self.evaluation_seconds,
@@ -339,6 +377,7 @@ class SearchRun:
             improved_at=plain.whole_number(values, "improved_at", low=0, high=search.evaluations),
             rows=[tuple(row) for row in _checked_history(search, arrays).tolist()],
             evaluated=_checked_keys(search, arrays),
+            front=None if self.front is None else _checked_front(search, arrays),
         )
 
 
@@ -355,6 +394,15 @@ def _checked_history(search: AnySearch, arrays: Mapping[str, AnyArray]) -> Float
     if history[:, 3:].min(initial=0) < 0:
         raise DamagedCheckpointError("its history has a spread or a time below zero")
     return history
+
+
+def _checked_front(search: AnySearch, arrays: Mapping[str, AnyArray]) -> CostFront:
+    masks = plain.array_of(arrays, "cost_front.masks", np.bool_, (None, search.n_features))
+    costs = plain.array_of(arrays, "cost_front.costs", np.float64, (len(masks),))
+    losses = plain.array_of(arrays, "cost_front.losses", np.float64, (len(masks),))
+    if not np.isfinite([costs, losses]).all() or (np.diff(costs) <= 0).any() or (np.diff(losses) >= 0).any():
+        raise DamagedCheckpointError("its front of loss and cost has subsets that are worse than others")
+    return CostFront(masks, costs, losses)
 
 
 def _checked_keys(search: AnySearch, arrays: Mapping[str, AnyArray]) -> dict[bytes, None]:

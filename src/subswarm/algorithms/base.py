@@ -183,6 +183,11 @@ class Algorithm(ABC, Generic[S]):
         """Return the algorithm for features of these prices; the default ignores them."""
         return self
 
+    @property
+    def n_losses(self) -> int:
+        """Losses of each mask that `step` is told: with more than one, ``fitness`` has shape (P, n_losses)."""
+        return 1
+
     @abstractmethod
     def begin(self, n_features: int, rng: Generator) -> S:
         """Return the first state, whose masks are evaluated first."""

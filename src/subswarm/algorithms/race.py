@@ -122,6 +122,8 @@ class Race(Algorithm[RaceState]):
         check_int("n_partitions", self.n_partitions, low=1, optional=True)
         if not isinstance(self.algorithm, Algorithm):
             raise SettingError(f"a race runs an algorithm such as TwoDUPSO(); got {shown(self.algorithm)}.")
+        if self.algorithm.n_losses > 1:
+            raise SettingError('a race compares subsets by one loss; use an algorithm without objectives="scores".')
         inner = self.algorithm.with_partitions(1)
         object.__setattr__(self, "algorithm", inner)
         for name in (*(shared.name for shared in fields(Algorithm)), "parsimonious", "needs_monotone"):

@@ -19,9 +19,10 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from subswarm._fingerprint import digest
-from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask, Scorer
+from subswarm._types import AnyArray, BoolArray, Estimator, FloatArray, IntArray, Mask, Scorer
 
 __all__ = [
+    "WORST_LOSS",
     "Codes",
     "Fold",
     "FoldedData",
@@ -219,6 +220,8 @@ Codes = NDArray[np.int16]
 """Predicted classes as positions among the sorted classes."""
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
+WORST_LOSS = 1e300
+"""The loss of a failed subset for scorers without a lower bound; a score must be nearer to zero than this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +246,7 @@ class FoldedData:
     n_partitions : number of repeats of the cross-validation, each with the same number of folds
     frame : the frame that the estimator gets instead of ``X``, or None
     is_plain : whether the table has nothing but numbers, so that a fast engine may be used
+    other_scorings : further scorers, whose losses may be further objectives of the search
     """
 
     X: FloatArray
@@ -253,6 +257,7 @@ class FoldedData:
     n_partitions: int = 1
     frame: object | None = None
     is_plain: bool = True
+    other_scorings: tuple[Scoring, ...] = ()
 
     @property
     def table(self) -> object:
@@ -290,12 +295,14 @@ class FoldedData:
 
     def fingerprint_parts(self) -> dict[str, str]:
         """Return a digest of each part that determines how a subset scores, by its name in messages."""
+        others = [[each.name, each.given] for each in self.other_scorings]
         return {
             "table": digest(self.table),
             "target": digest(self.y),
             "folds": digest([self.n_partitions, [(fold.train, fold.test) for fold in self.folds]]),
             "metadata": digest(dict(self.params)),
             "scoring": digest([self.scoring.name, self.scoring.given]),
+            **({"other scorers": digest(others)} if others else {}),
         }
 
 
@@ -322,6 +329,10 @@ class Scoring:
     def least_rows(self) -> int:
         """The number of test rows that a score needs: R² is a share of a variance, which one row does not have."""
         return 2 if self.name == "r2" else 1
+
+    def accepts(self, scores: FloatArray) -> BoolArray:
+        """Return which scores a search can use: neither missing nor so large that a mean of them is infinite."""
+        return np.asarray(np.abs(scores) < WORST_LOSS)
 
     def loss(self, scores: FloatArray) -> FloatArray:
         """Return scores as losses, elementwise; they are negative for a profit above 1."""

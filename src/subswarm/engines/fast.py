@@ -51,10 +51,10 @@ class FastEngine(ABC):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             scores = self._scores(np.ascontiguousarray(masks))
-        finite = np.isfinite(scores)
-        if finite.all():
+        accepted = self._data.scoring.accepts(scores)
+        if accepted.all():
             return self._data.scoring.loss(scores)
-        scored = finite.all(axis=1)
+        scored = accepted.all(axis=1)
         losses = np.empty_like(scores)
         losses[scored] = self._data.scoring.loss(scores[scored])
         losses[~scored] = self._reference.fold_losses(masks[~scored])
