@@ -185,14 +185,16 @@ def test_a_wide_table_is_guided():
 
 
 def test_pure_noise_is_reported_as_chance():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 40)), np.arange(200) % 2
-    selector = SwarmSelector(GaussianNB(), random_state=0).fit(X, y)
-    assert abs(selector.honest_score_ - 0.5) < 0.08
+    found = []
+    for seed in range(5):
+        X, y = np.random.default_rng(seed).normal(size=(200, 40)), np.arange(200) % 2
+        found.append(SwarmSelector(GaussianNB(), random_state=0).fit(X, y))
     before = SwarmSelector(GaussianNB(), random_state=0, repeats=6, choose="best").fit(X, y)
     assert before.best_score_ > 0.6
-    assert selector.n_features_ == 1 < before.n_features_
-    assert {"majority", "nothing found"} <= {finding.kind for finding in selector.findings_}
+    assert np.mean([each.honest_score_ for each in found]) == pytest.approx(0.5, abs=0.06)
+    assert np.mean([each.n_features_ for each in found]) < min(4, before.n_features_)
+    warned = ["nothing found" in {finding.kind for finding in each.findings_} for each in found]
+    assert sum(warned) >= 3
 
 
 def test_the_result_depends_on_neither_the_workers_nor_an_interruption(wine, tmp_path):
