@@ -8,10 +8,12 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from subswarm._checks import as_tuple, check_real, shown
 from subswarm._search.result import CostFront, SearchResult, noise_width, one_standard_error, smallest_not_worse
-from subswarm._types import FloatArray, Front, IntArray, Mask, Masks, Subset
+from subswarm._types import AnyArray, FloatArray, Front, IntArray, Mask, Masks, Subset
+from subswarm.algorithms.base import Finalists
 from subswarm.errors import MissingExtraError, SettingError
 from subswarm.objective.objective import Objective
 
@@ -32,12 +34,12 @@ __all__ = [
 RULES = ("smallest", "best", "one-se")
 """The rules by name."""
 
-_ANY_NOISE = 1e9
-"""Standard errors that count as noise if nothing was found: the smallest subset is as good as any."""
+WIDTH_OF_NOTHING = 1.5
+"""Fewest standard errors that count as noise if the search may have found nothing."""
 
-CHANCE = 3.5
-"""Standard errors by which the best of many candidates must be better than a constant answer. That of its own six
-losses is small by chance now and then, so it is at least that of most candidates."""
+CHANCE = 2.5
+"""Standard errors by which a selection must be better than a constant answer. That of its own six losses is small by
+chance now and then, so it is at least that of most candidates."""
 
 NEW_REPEATS = 2
 """Repeats of new folds on which the candidates are compared if there are no left-out rows."""
@@ -58,27 +60,48 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
         if rule == "smallest":
             chosen = _smallest_of_front(result, objective)
         return known_subset(result, chosen)
-    row = 0
-    if rule == "smallest":
-        usual = _width(objective) if finalists.noise_width is None else finalists.noise_width
-        width = usual if found_something(result, objective) else _ANY_NOISE
-        row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
-    left_out = None if finalists.left_out is None else finalists.left_out[row]
-    return Subset(finalists.masks[row].copy(), float(finalists.fitness[row])), left_out
+    width = _width(objective) if finalists.noise_width is None else finalists.noise_width
+    if rule == "best":
+        width = 0.0
+    found = found_something(result, objective, width)
+    if rule == "smallest" and not found:
+        width = max(width, WIDTH_OF_NOTHING)
+    row = 0 if rule == "best" else smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
+    chosen = Subset(finalists.masks[row].copy(), float(finalists.fitness[row]))
+    if finalists.left_out is None:
+        return chosen, None
+    unseen = _losses_without(finalists, finalists.paired, finalists.left_out, width)
+    return chosen, (finalists.left_out[row] + unseen) / 2 if found else unseen
 
 
-def found_something(result: SearchResult, objective: Objective) -> bool:
-    """Return whether the best finalist is better on the left-out rows than a constant answer, by more than chance.
+def _losses_without(finalists: Finalists, paired: FloatArray, left_out: FloatArray, width: float) -> FloatArray:
+    """Return the loss on each block of left-out rows of what is selected by the losses on the other blocks, shape (C,).
+
+    The loss of the subset selected on all blocks is too low, because its luck there is a part of why it was selected.
+    This one is too high if fewer blocks select worse.
+    """
+    blocks = left_out.shape[1]
+    if blocks < 3:
+        return np.asarray(left_out[smallest_not_worse(finalists.masks, paired[:, None], width)])
+    rows = [
+        smallest_not_worse(finalists.masks, np.delete(paired, block, axis=1)[:, None], width) for block in range(blocks)
+    ]
+    return np.asarray(left_out[rows, np.arange(blocks)])
+
+
+def found_something(result: SearchResult, objective: Objective, width: float | None = None) -> bool:
+    """Return whether selected subsets are better on the left-out rows than a constant answer, by more than chance.
 
     True if that is not known: the search was not cross-fitted, or the scorer cannot score a constant answer.
     """
     finalists = result.finalists
-    if finalists is None or finalists.left_out is None:
+    if finalists is None or finalists.left_out is None or finalists.paired is None:
         return True
     constant = objective.left_out_losses_of_constant()
     if constant is None or len(constant) < 2:
         return True
-    gain = constant - finalists.left_out[0]
+    width = _width(objective) if width is None else width
+    gain = constant - _losses_without(finalists, finalists.paired, finalists.left_out, width)
     spread = max(float(gain.std(ddof=1)), float(np.median(finalists.left_out.std(axis=1, ddof=1))))
     return bool(gain.mean() > CHANCE * spread / np.sqrt(len(gain)))
 
@@ -98,7 +121,22 @@ def _smallest_of_front(result: SearchResult, objective: Objective) -> Subset:
 
 
 def _width(objective: Objective) -> float:
-    return noise_width(objective.n_rows, objective.n_features)
+    data = objective.data
+    rows = effective_rows(data.y) if is_classifier(objective.estimator) else float(objective.n_rows)
+    return noise_width(rows, objective.n_features)
+
+
+def effective_rows(y: AnyArray) -> float:
+    """Return how many rows with equally frequent classes tell as much as these: the rarer a class, the fewer.
+
+    Examples
+    --------
+    >>> round(effective_rows(np.repeat([0, 1], [500, 500]))), round(effective_rows(np.repeat([0, 1], [950, 50])))
+    (1000, 190)
+    """
+    shares = np.unique(y, return_counts=True)[1] / len(y)
+    classes = len(shares)
+    return len(y) * float(1 - np.sum(shares**2)) * classes / (classes - 1) if classes > 1 else float(len(y))
 
 
 def _undominated(front: Front) -> Front:

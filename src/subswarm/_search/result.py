@@ -255,21 +255,21 @@ def one_standard_error(result: SearchResult) -> Subset:
     return result.front.subset_of_size(int(result.front.cardinality[within].min()))
 
 
-def noise_width(n_rows: int, n_columns: int = 1) -> float:
+def noise_width(n_rows: float, n_columns: int = 1) -> float:
     """Return how many standard errors count as noise for a table of this many rows and columns.
 
     With few rows, a standard error is large compared with what a useful column contributes, so that only a part of it
     counts; with many rows, several are still a small difference. With more columns than rows, many subsets are about
-    equally good, and at least one standard error counts.
+    equally good, and more counts as noise. docs/results/answers.md says how the numbers were chosen.
 
     Examples
     --------
     >>> [round(noise_width(rows), 2) for rows in (50, 200, 1000, 5000)]
-    [0.6, 0.68, 1.73, 2.77]
+    [0.2, 0.38, 0.96, 1.54]
     >>> noise_width(50, 2000)
-    1.0
+    0.4
     """
-    return max(1.0 if n_columns > n_rows else 0.6, 0.45 * math.log2(n_rows / 70))
+    return max(0.4 if n_columns > n_rows else 0.2, 0.25 * math.log2(n_rows / 70))
 
 
 def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> int:

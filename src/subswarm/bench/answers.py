@@ -7,6 +7,7 @@ import random
 import re
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from joblib import Parallel, delayed
+from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -116,7 +119,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Row:
-    """One selector with one model on one problem: means over the tasks, or NaN where it does not apply."""
+    """One selector with one model on one problem: means over the tasks, or NaN where it does not apply.
+
+    ``errors`` has the error of each task.
+    """
 
     problem: str
     model: str
@@ -126,6 +132,7 @@ class Row:
     noise: float = float("nan")
     stability: float = float("nan")
     seconds: float = float("nan")
+    errors: tuple[float, ...] = ()
 
 
 def problem_names(wanted: str, more: str | None = None) -> list[str]:
@@ -196,15 +203,19 @@ def measure(
     seed: int = 0,
     evaluations: int = 6000,
     more: str | None = None,
+    n_jobs: int = 1,
     report: Callable[[Row], object] = lambda row: None,
 ) -> list[Row]:
-    """Return a row for each problem, model and selector; ``report`` is called with each row when it is done."""
+    """Return a row for each problem, model and selector; ``report`` is called with each row when it is done.
+
+    With ``n_jobs``, that many selections run at a time, each with one thread.
+    """
     for selector in selectors:
         check_choice("selectors", selector, SELECTORS)
     for name in models:
         if not any(name in _models_of(has_classes) for has_classes in (True, False)):
             make_model(name)  # an unknown name, or an import path
-    rows = []
+    todo: list[_Selection] = []
     for problem in problems:
         drawn = list(tasks_of(problem, folds=folds, seeds=seeds, seed=seed, more=more))
         for name in models:
@@ -217,11 +228,69 @@ def measure(
             ]
             _select(replace(tasks[0], evaluations=min(evaluations, WARM_UP)), "default")  # compiles before the timing
             wait_for_compiler()
-            for selector in selectors:
-                row = _measure(problem, name, selector, tasks)
-                report(row)
-                rows.append(row)
-    return rows
+            todo += [
+                _Selection((problem, name, selector), number, task)
+                for selector in selectors
+                for number, task in enumerate(tasks)
+            ]
+    waiting = Counter(each.key for each in todo)
+    found: dict[tuple[str, str, str], dict[int, _Outcome]] = {key: {} for key in waiting}
+    rows = {}
+    work = (delayed(_perform)(each) for each in todo)
+    for each, outcome in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(work):
+        found[each.key][each.number] = outcome
+        if len(found[each.key]) == waiting[each.key]:
+            rows[each.key] = _summarised(each.key, [found[each.key][number] for number in range(waiting[each.key])])
+            report(rows[each.key])
+    return [rows[key] for key in found]
+
+
+@dataclass(frozen=True, eq=False)
+class _Selection:
+    """A selection to make: problem, model and selector, the number of the task, and the task."""
+
+    key: tuple[str, str, str]
+    number: int
+    task: Task | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """What was selected; ``mask`` is None where the selector does not apply."""
+
+    mask: Mask | None = None
+    error: float = float("nan")
+    noise: float = float("nan")
+    seconds: float = float("nan")
+
+
+def _perform(selection: _Selection) -> tuple[_Selection, _Outcome]:
+    """Return the selection, without its task, and its outcome."""
+    task = selection.task
+    assert task is not None
+    begin = time.perf_counter()
+    mask = _select(task, selection.key[2])
+    seconds = time.perf_counter() - begin
+    done = replace(selection, task=None)
+    if mask is None:
+        return done, _Outcome()
+    noise = float("nan") if task.noise is None else float((mask & task.noise).sum())
+    return done, _Outcome(mask, _error(task, mask), noise, seconds)
+
+
+def _summarised(key: tuple[str, str, str], outcomes: Sequence[_Outcome]) -> Row:
+    masks = [each.mask for each in outcomes if each.mask is not None]
+    if len(masks) < len(outcomes):
+        return Row(*key)
+    return Row(
+        *key,
+        error=float(np.mean([each.error for each in outcomes])),
+        size=float(np.mean([mask.sum() for mask in masks])),
+        noise=float(np.mean([each.noise for each in outcomes])),
+        stability=stability(masks).value if len(masks) > 1 else float("nan"),
+        seconds=float(np.mean([each.seconds for each in outcomes])),
+        errors=tuple(each.error for each in outcomes),
+    )
 
 
 def _models_of(has_classes: bool) -> list[str]:
@@ -229,8 +298,8 @@ def _models_of(has_classes: bool) -> list[str]:
     return [name for name, (_, kinds) in MODELS.items() if ("classification" if has_classes else "regression") in kinds]
 
 
-def format_tables(rows: Sequence[Row]) -> str:
-    """Return the rows as Markdown, one table for each model."""
+def format_tables(rows: Sequence[Row], baseline: str = "select-k-best") -> str:
+    """Return the rows as Markdown, one table for each model, and its means compared with those of a selector."""
     headers = ("problem", "selector", "error on new rows", "size", "noise columns", "stability", "seconds")
     grids = []
     for model in dict.fromkeys(row.model for row in rows):
@@ -248,32 +317,54 @@ def format_tables(rows: Sequence[Row]) -> str:
             if row.model == model
         )
         grids.append(Grid(MODELS[model][0], headers, cells))
+        grids += [grid for grid in (_summary(rows, model, baseline),) if grid]
     return render(grids, "markdown")
 
 
-def _measure(problem: str, model: str, selector: str, tasks: Sequence[Task]) -> Row:
-    masks, errors, seconds = [], [], []
-    for task in tasks:
-        begin = time.perf_counter()
-        mask = _select(task, selector)
-        seconds.append(time.perf_counter() - begin)
-        if mask is None:
-            return Row(problem, model, selector)
-        masks.append(mask)
-        errors.append(_error(task, mask))
-    noise = [
-        float((mask & task.noise).sum()) for mask, task in zip(masks, tasks, strict=True) if task.noise is not None
-    ]
-    return Row(
-        problem,
-        model,
-        selector,
-        error=float(np.mean(errors)),
-        size=float(np.mean([mask.sum() for mask in masks])),
-        noise=float(np.mean(noise)) if noise else float("nan"),
-        stability=stability(masks).value if len(masks) > 1 else float("nan"),
-        seconds=float(np.mean(seconds)),
+def _summary(rows: Sequence[Row], model: str, baseline: str) -> Grid | None:
+    """Return the means of each selector over the problems that all of these selectors were measured on."""
+    of_model = [row for row in rows if row.model == model and np.isfinite(row.error) and row.selector != "truth"]
+    selectors = list(dict.fromkeys(row.selector for row in of_model))
+    by_problem: dict[str, dict[str, Row]] = {}
+    for row in of_model:
+        by_problem.setdefault(row.problem, {})[row.selector] = row
+    common = [found for found in by_problem.values() if len(found) == len(selectors)]
+    if len(common) < 2 or len(selectors) < 2:
+        return None
+    errors = np.array([[found[name].error for name in selectors] for found in common])
+    ranks = rankdata(errors, axis=1).mean(axis=0)
+    cells = []
+    for column, name in enumerate(selectors):
+        own = [found[name] for found in common]
+        against = [_difference(found[name], found[baseline]) for found in common] if baseline in selectors else []
+        cells.append(
+            (
+                name,
+                _number(float(errors[:, column].mean()), 4),
+                _number(float(errors[:, column].sum() / errors[:, selectors.index(baseline)].sum()), 3)
+                if against
+                else ABSENT,
+                _number(max(against), 1) if against and name != baseline else ABSENT,
+                _number(float(np.mean([row.size for row in own])), 1),
+                _number(float(ranks[column]), 2),
+            )
+        )
+    headers = (
+        "selector",
+        "mean error",
+        f"error / {baseline}",
+        "worst difference (standard errors)",
+        "mean size",
+        "mean rank of error",
     )
+    return Grid(f"{MODELS[model][0]}: means over {len(common)} problems", headers, tuple(cells))
+
+
+def _difference(row: Row, other: Row) -> float:
+    """Return by how many standard errors of the paired differences an error is greater than another one."""
+    differences = np.subtract(row.errors, other.errors)
+    spread = float(differences.std(ddof=1)) if len(differences) > 1 else 0.0
+    return float(differences.mean() / (spread / np.sqrt(len(differences)))) if spread else 0.0
 
 
 def _select(task: Task, selector: str) -> Mask | None:

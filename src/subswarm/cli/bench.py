@@ -214,6 +214,8 @@ def answers(
     more: Annotated[
         str | None, typer.Option(help="A folder of .npz files with X and y; the variable SUBSWARM_MORE by default.")
     ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Selections at a time, each with one thread.")] = 1,
+    baseline: Annotated[str, typer.Option(help="The selector that the means are compared with.")] = "select-k-best",
     out: Annotated[Path | None, typer.Option(help="The file of the tables; they are printed by default.")] = None,
 ) -> None:
     """Measure error on new rows, size, noise columns, stability and time of selectors."""
@@ -235,9 +237,10 @@ def answers(
         seed=seed,
         evaluations=evaluations,
         more=more,
+        n_jobs=jobs,
         report=report,
     )
-    _show_or_save(format_tables(rows), out)
+    _show_or_save(format_tables(rows, baseline), out)
 
 
 @app.command()

@@ -56,6 +56,9 @@ __all__ = [
 DEFAULT_FOLDS = 10
 """Number of folds if ``cv`` is not given and the rows allow it."""
 
+TRAINING_ROWS = 4
+"""How many times ``max_rows`` the models are trained on whose losses are measured on the left-out rows."""
+
 LEAST_OF_CLASS = 20
 """Rows of a rare class that a sample of the rows has at least."""
 
@@ -142,9 +145,10 @@ def cross_fit_folds(
     """Draw the folds of cross-fitted repeats, and the rows that each repeat leaves out.
 
     The rows are divided into as many blocks as there are repeats. Repeat c has folds of the rows outside block c, or of
-    about ``max_rows`` of them; the left-out fold c trains on all rows outside block c and tests on block c. Returns the
-    folds of all repeats, one repeat after the other, and the left-out folds; None if ``cv`` is not a number of folds,
-    or if there are too few rows.
+    about ``max_rows`` of them. The left-out fold c trains on the rows outside block c, or on about `TRAINING_ROWS`
+    times ``max_rows`` of them, and tests on block c, or on about ``max_rows`` of it. Returns the folds of all repeats,
+    one repeat after the other, and the left-out folds; None if ``cv`` is not a number of folds, or if there are too few
+    rows.
     """
     if not (cv is None or is_number(cv)):
         return None
@@ -160,15 +164,20 @@ def cross_fit_folds(
         room = min(room, *(int(np.unique(y[rows], return_counts=True)[1].max()) for rows in remaining))
     if room < 2 or (room < wanted and cv is not None):
         return None
-    folds = []
-    for number, outside in enumerate(remaining):
+
+    def sampled(rows: IntArray, times: int, seed: int | np.random.RandomState | None) -> IntArray:
+        return rows if max_rows is None else rows[sample_rows(y[rows], times * max_rows, stratified, seed)]
+
+    folds, left_out = [], []
+    for number, (outside, block) in enumerate(zip(remaining, blocks, strict=True)):
         seed = random_state + number if isinstance(random_state, int | np.integer) else random_state
-        rows = outside if max_rows is None else outside[sample_rows(y[outside], max_rows, stratified, seed)]
+        rows = sampled(outside, 1, seed)
+        left_out.append(Fold(sampled(outside, TRAINING_ROWS, seed), sampled(block, 1, seed)))
         splitter = _shuffled(min(wanted, room), y[rows], classifier, seed, 1, "cv")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The least populated class")
             folds += [Fold(rows[train], rows[test]) for train, test in splitter.split(rows, y[rows])]
-    return tuple(folds), tuple(Fold(rows, block) for rows, block in zip(remaining, blocks, strict=True))
+    return tuple(folds), tuple(left_out)
 
 
 def sample_rows(

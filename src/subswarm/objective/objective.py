@@ -420,7 +420,7 @@ def make_objective(
         and at least two rows for each repeat; otherwise the repeats have all rows.
     max_rows : int or None
         With ``cross_fit``, about how many of its rows each repeat uses, in proportion of the classes. Each repeat draws
-        others. The losses on the left-out rows always use all rows.
+        others. The models for the left-out rows are trained on four times as many.
     scoring : name, callable or None
         The loss is ``1 - score``, or ``-score`` for names that begin with ``neg_``. Of several scorers, a list of names
         or a dict, the first is used; `Objective.other_losses` has the losses by the others.

@@ -17,6 +17,7 @@ from subswarm.errors import DataError
 
 __all__ = [
     "CrossFit",
+    "best_within_sizes",
     "draw_guided",
     "first_guides",
     "nested_sizes",
@@ -37,6 +38,9 @@ TRUST = 0.3
 
 MANY_ROWS = 600
 """From this many rows on, the loss of a size is averaged with that of one size on either side, else of two."""
+
+ELITE_SIZES = 8
+"""Number of sizes for which an island's best subset of at most this size is a candidate."""
 
 _TIE = 1e-3
 """Weight of the rankings among features with equally many votes."""
@@ -150,24 +154,64 @@ def prefixes(votes: FloatArray, places: IntArray, sizes: IntArray) -> tuple[Mask
     return masks.reshape(-1, len(votes)), np.repeat(scores, len(sizes), axis=0)
 
 
-def rank_finalists(
-    masks: Masks, left_out: FloatArray, within: FloatArray, sizes: int, trust: float, n_rows: int, islands: Masks
-) -> Finalists:
-    """Return the candidates, the best first.
+def best_within_sizes(cardinality: IntArray, ranking: IntArray) -> IntArray:
+    """Return the best particle of each island among those of at most each of `ELITE_SIZES` sizes, shape (S, C).
+
+    The sizes are spaced geometrically from the smallest to the largest subset of all islands. An island without a
+    subset that small gives its smallest.
 
     Parameters
     ----------
-    masks : the prefixes of rankings of all rows, ranking by ranking, shape (K, n)
-    left_out : losses of the corresponding prefixes of each island on the rows it left out, shape (K, C)
-    within : losses of ``masks`` on the rows that were searched, shape (K,)
+    cardinality : size of each particle's subset, shape (P,)
+    ranking : the particles of each island from best to worst, shape (C, P / C)
+
+    Examples
+    --------
+    >>> best_within_sizes(np.array([1, 4, 2, 3]), np.array([[1, 0], [3, 2]]))[[0, -1]]
+    array([[0, 2],
+           [1, 3]])
+    """
+    sizes = np.geomspace(cardinality.min(), cardinality.max(), ELITE_SIZES).round()
+    smallest = cardinality[ranking].min(axis=1)
+    allowed = cardinality[ranking] <= np.maximum(sizes[:, None], smallest)[:, :, None]
+    return np.asarray(ranking[np.arange(len(ranking)), allowed.argmax(axis=2)])
+
+
+def rank_finalists(
+    prefixes: Masks,
+    elite: Masks,
+    left_out: FloatArray,
+    within: FloatArray,
+    sizes: int,
+    trust: float,
+    n_rows: int,
+    islands: Masks,
+) -> Finalists:
+    """Return the candidates, the best first.
+
+    A prefix of a ranking of all rows corresponds to the prefixes of the islands' rankings. The islands' best subsets of
+    a size are represented by the one of them with the lowest loss on the rows that were searched.
+
+    Parameters
+    ----------
+    prefixes : the prefixes of rankings of all rows, ranking by ranking, shape (K, n)
+    elite : the best subsets of the islands for each size, shape (S, C, n)
+    left_out : losses of the corresponding subset of each island on the rows it left out, shape (K + S, C)
+    within : losses of ``prefixes`` and then of ``elite`` on the rows that were searched, shape (K + S C,)
     sizes : number of sizes of each ranking
     trust : weight of ``within``
     n_rows : number of rows: with many, the losses of neighbouring sizes say less than a size's own
-    islands : the corresponding prefixes of each island, shape (K, C, n)
+    islands : the corresponding subset of each island, shape (K + S, C, n)
     """
+    count, by_size = len(prefixes), within[len(prefixes) :].reshape(elite.shape[:2])
+    best = by_size.argmin(axis=1)
+    masks = np.concatenate([prefixes, elite[np.arange(len(elite)), best]])
     reach = 1 if n_rows >= MANY_ROWS else 2
-    outside = _smooth(left_out.reshape(-1, sizes, left_out.shape[1]), reach).reshape(left_out.shape)
-    paired = (1 - trust) * outside + trust * _smooth(within.reshape(-1, sizes, 1), reach).reshape(-1, 1)
+    outside, inside = left_out.copy(), np.concatenate([within[:count], by_size.min(axis=1)])[:, None]
+    for losses in (outside, inside):
+        by_ranking = losses[:count].reshape(-1, sizes, losses.shape[1])
+        losses[:count] = _smooth(by_ranking, reach).reshape(count, -1)
+    paired = (1 - trust) * outside + trust * inside
     fitness = paired.mean(axis=1)
     order = np.lexsort((masks.sum(axis=1), fitness))
     return Finalists(masks[order], fitness[order], paired[order], outside[order], islands[order])

@@ -9,6 +9,7 @@ import numpy as np
 
 from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
 from subswarm.algorithms.base import State
+from subswarm.algorithms.elite.cross_fit import ELITE_SIZES
 from subswarm.algorithms.sequential import Walk
 from subswarm.algorithms.state import Layout, StatePart
 
@@ -108,7 +109,7 @@ class EliteSwarm(State):
     guide : number of the ranking that each particle was drawn by, 0 for none, shape (C * P,)
     places : place of each feature in the guides' rankings on the rows of each island, and on all rows, shape
         (G, C + 1, n); G is 0 unless the objective is cross-fitted
-    left_out : losses of each island's candidates on the rows it leaves out, shape (A, C); empty before that
+    left_out : losses of each island's candidates on the rows it leaves out, shape (candidates, C); empty before that
     """
 
     layout: ClassVar[Layout | None] = Layout(
@@ -149,7 +150,10 @@ class EliteSwarm(State):
 
     def is_consistent(self) -> bool:
         """Return whether the number of masks fits what they are evaluated for."""
-        if (self.guide > len(self.places)).any() or (len(self.left_out) and len(self.agreed) > len(self.left_out)):
+        if (self.guide > len(self.places)).any():
+            return False
+        agreed = len(self.left_out) + ELITE_SIZES * (self.island_count - 1)  # subsets of all islands stand for one
+        if len(self.left_out) and len(self.agreed) not in (0, agreed):
             return False
         if self.agreeing:
             return not self.walking

@@ -21,7 +21,9 @@ from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
 from subswarm.algorithms.base import Algorithm, Finalists, Problem
 from subswarm.algorithms.elite import numpy as elite_numpy
 from subswarm.algorithms.elite.cross_fit import (
+    ELITE_SIZES,
     CrossFit,
+    best_within_sizes,
     draw_guided,
     first_guides,
     nested_sizes,
@@ -197,7 +199,9 @@ class TwoDElite(Algorithm[EliteSwarm]):
         if state.agreeing and state.partitions is not None:
             losses = fitness.reshape(islands, -1).T.copy()
             spent = state.spent + len(fitness)
-            return replace(state, left_out=losses, masks=self._candidates(state, rng), partitions=None, spent=spent)
+            best = best_within_sizes(state.cardinality, state.ranking()).ravel()
+            masks = np.concatenate([self._prefixes(state, rng), state.elite[best]])
+            return replace(state, left_out=losses, masks=masks, partitions=None, spent=spent)
         if state.agreeing:
             swarm = replace(state, agreed=state.masks, agreed_fitness=fitness, agreeing=False)
         elif state.walking:
@@ -208,7 +212,10 @@ class TwoDElite(Algorithm[EliteSwarm]):
         if swarm.island_count == 1 and opening_step_fits(self, swarm.walk, swarm.spent, progress, self.opening):
             return replace(swarm, masks=swarm.walk.masks, partitions=_first_partition(swarm.walk), walking=True)
         if self.cross_fit is not None and not len(swarm.agreed) and self._must_agree_now(swarm, progress):
-            masks = np.concatenate([self._candidates(swarm, rng, island) for island in range(islands)])
+            best = best_within_sizes(swarm.cardinality, swarm.ranking())
+            masks = np.concatenate(
+                [each for c in range(islands) for each in (self._prefixes(swarm, rng, c), swarm.elite[best[:, c]])]
+            )
             owner = np.repeat(np.arange(islands), len(masks) // islands)
             return replace(swarm, masks=masks, partitions=islands + owner, agreeing=True)
         if islands > 1 and not len(swarm.agreed) and self._must_agree_now(swarm, progress):
@@ -219,10 +226,7 @@ class TwoDElite(Algorithm[EliteSwarm]):
     def finalists(self, state: EliteSwarm) -> Finalists:
         """Return the agreed subsets with their losses on all repeats; before there are any, the islands' elite."""
         if len(state.agreed) and self.cross_fit is not None:
-            sizes = len(nested_sizes(state.agreed.shape[1], self.agreement_sizes))
-            trust, rows = self.cross_fit.trust(state.agreed.shape[1]), self.cross_fit.n_rows
-            islands = self._candidates_of_islands(state)
-            return rank_finalists(state.agreed, state.left_out, state.agreed_fitness, sizes, trust, rows, islands)
+            return self._rank(state, self.cross_fit)
         if len(state.agreed):
             masks, fitness = state.agreed, state.agreed_fitness
             good = fitness <= fitness.min() + self.tolerance * np.ptp(fitness)
@@ -230,6 +234,25 @@ class TwoDElite(Algorithm[EliteSwarm]):
             return Finalists(masks[order], fitness[order], islands=_best_of_islands(state, len(order)))
         order = np.lexsort((state.cardinality, state.fitness))[: int(np.isfinite(state.fitness).sum())]
         return Finalists(state.elite[order], state.fitness[order])
+
+    def _rank(self, state: EliteSwarm, cross_fit: CrossFit) -> Finalists:
+        """Return the candidates by their losses on the left-out rows and on those that were searched."""
+        n_features, islands = state.agreed.shape[1], state.island_count
+        sizes = len(nested_sizes(n_features, self.agreement_sizes))
+        prefixes, elite = np.split(state.agreed, [len(state.agreed) - ELITE_SIZES * islands])
+        elite = elite.reshape(ELITE_SIZES, islands, n_features)
+        rng = np.random.default_rng(0)  # only draws where limits leave a choice
+        of_islands = [np.concatenate([self._prefixes(state, rng, c), elite[:, c]]) for c in range(islands)]
+        return rank_finalists(
+            prefixes,
+            elite,
+            state.left_out,
+            state.agreed_fitness,
+            sizes,
+            cross_fit.trust(n_features),
+            cross_fit.n_rows,
+            np.stack(of_islands, axis=1),
+        )
 
     def _first(self, count: int, n_features: int, rng: Generator) -> Masks:
         """Return subsets to start from: the initial ones, then random ones with log-uniform sizes from 1 to n."""
@@ -354,10 +377,11 @@ class TwoDElite(Algorithm[EliteSwarm]):
         needed = self.agreement_sizes * swarm.island_count
         if self.cross_fit is not None:
             needed *= 2 * (len(swarm.places) + 1)
+            needed += ELITE_SIZES * swarm.island_count * (swarm.island_count + 1)
         return left < len(swarm.elite) + needed
 
-    def _candidates(self, swarm: EliteSwarm, rng: Generator, island: int | None = None) -> Masks:
-        """Return prefixes of the rankings of one island, or of all islands and rows, made legal, shape (A, n)."""
+    def _prefixes(self, swarm: EliteSwarm, rng: Generator, island: int | None = None) -> Masks:
+        """Return prefixes of the rankings of one island, or of all islands and rows, made legal, shape (K, n)."""
         n_features = swarm.elite.shape[1]
         voters = swarm.ranking()[slice(None) if island is None else [island], : self.agreement].ravel()
         sizes = nested_sizes(n_features, self.agreement_sizes)
@@ -365,11 +389,6 @@ class TwoDElite(Algorithm[EliteSwarm]):
             swarm.elite[voters].mean(axis=0), swarm.places[:, -1 if island is None else island], sizes
         )
         return self.rules(n_features).legalize(masks, rng, preference=scores)
-
-    def _candidates_of_islands(self, swarm: EliteSwarm) -> Masks:
-        """Return the candidates of each island, shape (A, C, n)."""
-        rng = np.random.default_rng(0)  # only draws where limits leave a choice
-        return np.stack([self._candidates(swarm, rng, island) for island in range(swarm.island_count)], axis=1)
 
     def _agreed(self, swarm: EliteSwarm, rng: Generator) -> Masks:
         """Return prefixes of the ranking by votes, made legal, shape (A, n)."""
