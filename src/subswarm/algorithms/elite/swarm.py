@@ -59,7 +59,8 @@ class TwoDElite(Algorithm[EliteSwarm]):
 
     If the objective is cross-fitted (the default of `SwarmSelector`), each island leaves out a block of rows. A part of
     its particles starts from features that a guide ranks high on the other rows; how many, is learnt from which of them
-    do well. At the end, prefixes of the ranking by votes and of the guides' rankings are scored on the left-out rows.
+    do well. At the end, prefixes of the ranking by votes and of the guides' rankings, and the islands' best subsets of
+    several sizes, are scored on the left-out rows.
 
     Parameters
     ----------
