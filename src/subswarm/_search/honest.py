@@ -11,14 +11,17 @@ many on these rows. Resampling the losses of the subsets visited, as in BBC-CV (
 G = E - F is taken back, where E is what chance reaches: the mean loss of random subsets of the same size, or of a
 constant answer if that is lower.
 
-    q = SCALE / N * (log C(n, k))^0.25 * (sigma / G)^1.25 * exp(2.5 (f - 0.5)),  at most 1,
+    q = SCALE / N * (log C(n, k))^0.25 * exp(4 f),  at most 1,
 
-for k of n columns, N rows and the standard deviation sigma of the mean loss over N rows. The fragility f is the share
-of the gain that is lost if a quarter of the columns is exchanged for others at random: selections that owe their loss
-to chance lose more of it. Where random subsets do no better than a constant answer, a small gain is all taken back, so
-that the corrected loss on pure noise is that of chance. Where the columns tell much, the correction falls with the
-number of rows. The constants are fitted on made-up tables and halves of data sets; docs/results/honesty.md has
-measurements.
+for k of n columns and N rows. The fragility f is the share of the gain that is lost if a quarter of the columns is
+exchanged for others at random: selections that owe their loss to chance lose more of it. Where it cannot be measured,
+the size of the gain in standard deviations sigma of a mean loss over N rows stands for it:
+
+    q = SCALE_OF_GAINS / N * (log C(n, k))^0.25 * (sigma / G)^1.25.
+
+Where random subsets do no better than a constant answer, a small gain is all taken back, so that the corrected loss on
+pure noise is that of chance. Where the columns tell much, the correction falls with the number of rows. The constants
+are fitted on made-up tables and halves of data sets; docs/results/honesty.md has measurements.
 """
 
 from __future__ import annotations
@@ -39,8 +42,14 @@ from subswarm.objective.objective import Objective
 
 __all__ = ["Compared", "HonestScore", "compare", "corrected_score"]
 
-SCALE = 350.0
+SCALE = 3.2
 """Scale of the share of the gain that is taken back from searches that used all rows."""
+
+FRAGILE = 4.0
+"""Logarithm of the ratio of this share for a selection that loses all of its gain to that for one that loses none."""
+
+SCALE_OF_GAINS = 280.0
+"""Scale of this share if the fragility is unknown."""
 
 SMALL_GAIN = 2.8
 """Where random subsets do no better than a constant answer, a gain below this times sigma (log C)^0.25 is by chance."""
@@ -48,7 +57,7 @@ SMALL_GAIN = 2.8
 NO_BETTER = 0.9
 """Share of the loss of a constant answer above which random subsets do no better."""
 
-RANKING = 0.47
+RANKING = 0.69
 """Factor of this share for scores of rankings, such as the area under the ROC curve."""
 
 SAME_FOLDS = 1.5
@@ -60,7 +69,7 @@ NEW_REPEATS = 2
 MOST_DRAWN = 24
 """The most random subsets that are scored, and the most that have a part of the selected columns."""
 
-DRAWN_SHARE = 1 / 250
+DRAWN_SHARE = 1 / 150
 """Share of the evaluations of the search that each of these may take."""
 
 FEWEST_EVALUATIONS = 200
@@ -163,7 +172,7 @@ class Compared:
 
 
 def compare(objective: Objective, support: Mask, evaluations: int) -> Compared:
-    """Score a selection on new folds, and random subsets, within about 1 % of the evaluations of its search."""
+    """Score a selection on new folds, and random subsets, within 2 % of the evaluations of its search."""
     if evaluations < FEWEST_EVALUATIONS:
         return Compared()
     with warnings.catch_warnings():
@@ -258,22 +267,25 @@ def _take_back(
     gain = reached - base
     if gain <= 0:
         return base
-    variance = (error or 0.0) ** 2 if chance is None else chance.variance_by_chance(base, gain)
-    sigma = math.sqrt(variance)
+    sigma = error or 0.0 if chance is None else math.sqrt(max(0.0, chance.variance_by_chance(base, gain)))
     tells_nothing = chance is not None and reached > NO_BETTER * chance.constant
     if tells_nothing and gain < SMALL_GAIN * sigma * nats_root:
         return reached
-    share = SCALE / (n_rows if chance is None else chance.rows) * nats_root * (sigma / gain) ** 1.25
-    share *= math.exp(2.5 * (_fragility(loss, compared) - 0.5))
+    fragility = _fragility(loss, compared)
+    if fragility is None:
+        share = SCALE_OF_GAINS * math.pow(sigma / gain, 1.25)
+    else:
+        share = SCALE * math.exp(FRAGILE * fragility)
+    share *= nats_root / (n_rows if chance is None else chance.rows)
     share *= RANKING if chance is not None and chance.is_ranking else 1.0
     share *= SAME_FOLDS if compared.fresh is None else 1.0
     return base + gain * min(1.0, share)
 
 
-def _fragility(loss: float, compared: Compared) -> float:
-    """Return the share of the gain that is lost if a quarter of the columns is exchanged; 0.5 if that is unknown."""
+def _fragility(loss: float, compared: Compared) -> float | None:
+    """Return the share of the gain that is lost if a quarter of the columns is exchanged; None if that is unknown."""
     if compared.chance is None or compared.exchanged is None or compared.chance <= loss:
-        return 0.5
+        return None
     return min(max((compared.exchanged - loss) / (compared.chance - loss), 0.0), 1.2)
 
 
