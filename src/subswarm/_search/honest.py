@@ -231,7 +231,7 @@ def corrected_score(
     compared : what the selection is compared with if there are none
     repeats : number of repeats that the folds are; None for that of the objective
     found_something : whether the losses on the left-out rows are better than that of a constant answer by more than
-        chance; otherwise the corrected score is not above that of a constant answer
+        chance; otherwise the corrected score is that of a constant answer, or for amounts not above it
     """
     loss = float(fold_losses.mean())
     repeats = objective.n_partitions if repeats is None else repeats
@@ -242,7 +242,7 @@ def corrected_score(
     if left_out is not None:
         corrected = max(loss, float(left_out.mean()))
         if chance is not None and not found_something:
-            corrected = max(corrected, chance.constant)
+            corrected = max(loss if chance.is_share else corrected, chance.constant)
         variance = max(_row_variance(chance, error, corrected), SEARCH_SHARE * _block_variance(left_out))
     else:
         corrected = _take_back(loss, error, chance, support, compared or Compared(), objective.n_rows)
