@@ -58,8 +58,9 @@ wheel: $(VENV)/.ready  ## build the sdist and the wheel, and import the wheel in
 
 check: lint coverage wheel  ## everything that must hold before a change is merged
 
-boundscheck: $(VENV)/.ready  ## the tests with every array access of the compiled kernels checked
+boundscheck: $(VENV)/.ready  ## the tests with every array access of the compiled kernels checked; vector instructions are not, so neighbours run without them, too
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck $(BIN)/python -m pytest -n $(PYTEST_JOBS)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck SUBSWARM_SIMD=0 $(BIN)/python -m pytest -n $(PYTEST_JOBS) tests/test_engines_knn.py tests/test_knn_kernels.py
 
 browser:  ## Chromium for the tests of pages, from Debian's packages; they are skipped where there is none
 	command -v chromedriver >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; }

@@ -37,6 +37,8 @@ def test_the_tables_rank_the_searches_and_test_the_differences():
     assert summary["sffs"][1:3] == ["1.00", "1.00"]
     assert summary["nsga2"][5] == "1, 0, 0"
     assert summary["sffs"][5:7] == ["0, 1, 0", "0, 1, 0"]
+    assert "- Best mean rank in hypervolume: sffs with 1.00, then 2d-pareto with 2.00." in text
+    assert "of 1 data sets, 2d-pareto is significantly better on 1 and worse on 0 by the t-test" in text
     assert "| wine | 0.6365 | 0.4965 + | 0.7065 - |" in text
 
 
@@ -49,6 +51,16 @@ def test_runs_in_the_store_are_not_run_again(tmp_path):
     assert {row.run for row in seen} == {1}
     assert [row for row in again if row.run == 0] == first
     assert read_runs(store) == again
+
+
+def test_the_longest_searches_start_first_and_the_tables_keep_the_order_asked_for():
+    seen = []
+    sets = ["wine", "ionosphere"]
+    rows = measure(sets, models=["nb"], runs=2, evaluations=60, n_jobs=1, report=seen.append)
+    assert list(dict.fromkeys(row.dataset for row in seen)) == ["ionosphere", "wine"]
+    assert list(dict.fromkeys((row.dataset, row.run) for row in rows)) == [
+        (name, run) for name in sets for run in (0, 1)
+    ]
 
 
 def test_the_gain_on_unseen_rows_is_that_of_the_subset_the_search_prefers_within_each_limit():

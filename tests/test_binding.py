@@ -10,7 +10,7 @@ from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
 
 from subswarm import Budget, Search, SwarmSelector, make_objective, search
-from subswarm._search.objectives import FunctionObjective, SearchObjective, as_objective
+from subswarm._search.run import FunctionObjective, SearchObjective, as_objective
 from subswarm._types import Limits
 from subswarm.algorithms import (
     MRMR,

@@ -209,7 +209,7 @@ def test_the_options_of_select_are_in_panels():
     from typer.main import get_command
 
     from subswarm.cli import app
-    from subswarm.cli.panels import _PANELS
+    from subswarm.cli.select import _PANELS
 
     params = {param.name: param for param in get_command(app).commands["select"].params}
     panels = [name for names in _PANELS.values() for name in names.split()]

@@ -8,7 +8,7 @@ import pytest
 from subswarm import Budget, search
 from subswarm._search.ask_tell import Search
 from subswarm.algorithms import BinaryPSO, ChaoticPSO, TwoDCLPSO, TwoDGPSO, TwoDLPSO, TwoDUPSO
-from subswarm.algorithms.control import HISTORY, Control
+from subswarm.algorithms.particles import HISTORY, Control
 from subswarm.errors import SettingError
 from subswarm.testing import check_algorithm
 

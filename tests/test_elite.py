@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from subswarm import Budget, Search, make_objective, search
 from subswarm._types import FloatArray, Masks
 from subswarm.algorithms import TwoDElite
-from subswarm.algorithms.elite.moves import ADD, REMOVE, Moves, nested_by_agreement
+from subswarm.algorithms.elite.state import ADD, REMOVE, Moves, nested_by_agreement
 
 
 def distance_to(planted: Masks):

@@ -229,18 +229,56 @@ def test_classes_are_equal_on_hard_tables(model, n_classes, seed, rows, columns,
     assert np.array_equal(losses, expected, equal_nan=True)
 
 
+@pytest.mark.parametrize("engine", ["fast", "torch"])
 @pytest.mark.parametrize("solver", ["lsqr", "eigen"])
 @pytest.mark.parametrize("offset", [1e7, 1e9])
-def test_a_large_offset_leaves_scikit_learns_own_rounding_to_it(solver, offset):
+def test_a_large_offset_leaves_scikit_learns_own_rounding_to_it(solver, offset, engine):
     """These solvers do not centre the rows: their scores grow with the square of the offset, and so does rounding."""
+    if engine == "torch":
+        pytest.importorskip("torch", reason="torch (extra gpu) is not installed")
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)) + np.array([offset, 0.0, 0.0]), rng.integers(0, 3, size=60)
     model = LinearDiscriminantAnalysis(solver=solver, shrinkage=0.1)
     data = folded(model, X, y, cv=4)
-    engine = fast(model, data)
+    ours = engine_for(model, data, engine=engine)
     masks = np.array([[True, False, False], [True, True, False], [False, True, True]])
-    assert np.array_equal(engine.fold_losses(masks), true_losses(model, data, masks))
-    assert engine.facts["rechecked"] == 8
+    assert np.array_equal(ours.fold_losses(masks), true_losses(model, data, masks))
+    assert ours.facts["rechecked"] == 8
+
+
+@pytest.mark.parametrize("engine", ["fast", "torch"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        Ridge(alpha=0.1, solver="svd"),
+        RidgeClassifier(alpha=0.1, solver="svd"),
+        LinearDiscriminantAnalysis(solver="lsqr"),
+    ],
+    ids=name_of,
+)
+def test_a_decomposition_that_loses_the_small_columns_beside_a_huge_one_is_scikit_learns(model, engine):
+    """Its rounding goes with the largest value of the table, while the engine scales every column by itself."""
+    if engine == "torch":
+        pytest.importorskip("torch", reason="torch (extra gpu) is not installed")
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)[:, :6]
+    X[5, 2] = 1e120
+    data = folded(model, X, y.astype(float) if isinstance(model, Ridge) else y, cv=4)
+    masks = masks_of_all_sizes(6)
+    ours = engine_for(model, data, engine=engine)
+    assert np.allclose(ours.fold_losses(masks), true_losses(model, data, masks), rtol=1e-9, atol=1e-11)
+    rechecked = ours.facts["rechecked"]
+    ours.fold_losses(masks[~masks[:, 2]])
+    assert ours.facts["rechecked"] - rechecked < 4  # few rows are close to the border
+
+
+def test_singular_values_that_ridge_regression_drops_are_dropped():
+    X, y = load_wine(return_X_y=True)
+    X, y = 1e-18 * StandardScaler().fit_transform(X[y < 2])[:, :4], y[y < 2]
+    model = RidgeClassifier(alpha=1e-9, solver="svd", fit_intercept=False)
+    data = folded(model, X, y, cv=3)
+    masks = masks_of_all_sizes(4)
+    assert np.array_equal(fast(model, data).fold_losses(masks), true_losses(model, data, masks))
 
 
 def test_rows_between_two_classes_are_decided_by_scikit_learn():
@@ -326,6 +364,24 @@ def test_metrics_of_three_classes_equal_scikit_learn(scoring):
         masks = masks_of_all_sizes(data.n_features)
         losses, expected = fast(model, data).fold_losses(masks), true_losses(model, data, masks)
         assert np.allclose(losses, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [RidgeClassifier(), LinearDiscriminantAnalysis()], ids=name_of)
+def test_average_precision_of_scores_that_tie_but_for_rounding_is_scikit_learns(model):
+    """Rows of one class that tie are one threshold of the average precision; rounding makes them two."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, size=(80, 4)).astype(float)
+    y = (X.sum(axis=1) + rng.normal(size=80) > 11).astype(int)
+    X, y = np.vstack([X, X[:, ::-1]]), np.tile(y, 2)  # equal weights, so rows tie with their mirror images
+    data = folded(
+        model,
+        X,
+        y,
+        cv=[(np.r_[:60, 80:140], np.r_[60:80, 140:160]), (np.r_[20:80, 100:160], np.r_[:20, 80:100])],
+        scoring="average_precision",
+    )
+    masks = masks_of_all_sizes(4)
+    assert np.allclose(fast(model, data).fold_losses(masks), true_losses(model, data, masks), rtol=1e-9, atol=1e-12)
 
 
 def test_priors_that_are_no_floats_are_left_to_scikit_learn():

@@ -95,6 +95,17 @@ def test_sample_weights_count(scaled):
     assert not np.allclose(losses, fast(estimator, plain).fold_losses(masks))
 
 
+def test_a_class_without_weight_in_a_fold_is_left_to_scikit_learn():
+    """The intercept has no penalty, so there is no optimum: the loss is that of the step at which a solver stops."""
+    X, y = two_classes()
+    folds = folded(LogisticRegression(), X, y, cv=4, scoring="neg_log_loss")
+    weights = np.ones(len(X))
+    weights[folds.folds[2].train[y[folds.folds[2].train] == 1]] = 0.0
+    data = type(folds)(X=X, y=y, folds=folds.folds, scoring=folds.scoring, params={"sample_weight": weights})
+    assert engine_for(LogisticRegression(), data).name == "estimator"
+    assert engine_for(LogisticRegression(), folds).name == "logistic"
+
+
 def test_what_scikit_learn_stops_at_is_close():
     X, y = two_classes()
     estimator = LogisticRegression()

@@ -16,8 +16,8 @@ from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from subswarm import SwarmSelector, _compilation
-from subswarm._warm_up import _NEEDED
-from subswarm.engines.compiled import compiled_or_none
+from subswarm._search.plan import _NEEDED
+from subswarm._compilation import compiled_or_none
 
 model = {"nb": GaussianNB(), "knn": KNeighborsClassifier()}[sys.argv[1]]
 aside = []
@@ -74,12 +74,13 @@ def test_small_searches_and_other_engines_start_no_process(monkeypatch):
     from sklearn.naive_bayes import GaussianNB
     from sklearn.tree import DecisionTreeClassifier
 
-    from subswarm import _compilation, _warm_up
+    from subswarm import _compilation
+    from subswarm._search import plan
     from subswarm.objective.objective import make_objective
 
-    monkeypatch.setattr(_warm_up, "is_cached", lambda kernel: False)
+    monkeypatch.setattr(plan, "is_cached", lambda kernel: False)
     started = []
-    monkeypatch.setattr(_warm_up, "compile_aside", lambda work, announce: started.append(work))
+    monkeypatch.setattr(plan, "compile_aside", lambda work, announce: started.append(work))
     X, y = load_wine(return_X_y=True)
     for model, scoring, evaluations in (
         (GaussianNB(), None, 100),
@@ -87,8 +88,8 @@ def test_small_searches_and_other_engines_start_no_process(monkeypatch):
         (DecisionTreeClassifier(), None, 6000),
     ):
         objective = make_objective(model, X, y, cv=3, scoring=scoring)
-        _warm_up.prepare_kernels(objective, "2d-elite", evaluations, announce=False)
+        plan.prepare_kernels(objective, "2d-elite", evaluations, announce=False)
     assert started == []
-    _warm_up.prepare_kernels(make_objective(GaussianNB(), X, y, cv=3), "2d-elite", None, announce=False)
+    plan.prepare_kernels(make_objective(GaussianNB(), X, y, cv=3), "2d-elite", None, announce=False)
     assert len(started) == 1
     assert not _compilation.use_numpy()

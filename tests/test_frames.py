@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from subswarm import SwarmSelector
-from subswarm.engines.columns import for_columns, params_for_columns, take_columns
+from subswarm.engines.data import for_columns, params_for_columns, take_columns
 from subswarm.engines.importances import _permuted
 from subswarm.errors import DataError, SettingError
 from subswarm.objective.foldwise import foldwise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,11 +13,12 @@ from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
-from subswarm import Budget, FrontTable, SwarmSelector, held_out, make_objective, search
-from subswarm._search.fronts import CostFront
-from subswarm.algorithms import TwoDPareto
+from subswarm import Budget, FrontTable, Search, SwarmSelector, held_out, make_objective, search
+from subswarm._search.result import CostFront
+from subswarm._search.run import FunctionObjective
+from subswarm.algorithms import Race, TwoDPareto, get_algorithm
 from subswarm.cli import app
-from subswarm.errors import DataError, SettingError
+from subswarm.errors import DataError, FitnessError, SettingError
 from subswarm.report.record import Selection
 
 X, y = load_wine(return_X_y=True, as_frame=True)
@@ -166,24 +166,118 @@ def test_prices_change_the_search_only_of_multi_objective_algorithms():
 
 def test_a_front_of_costs_keeps_subsets_that_are_the_best_of_no_size():
     prices = np.array([9.0, 1.0, 1.0])
-    seen = CostFront(prices)
     masks = np.array([[True, False, False], [False, True, False], [True, True, False], [False, True, True]])
-    state = SimpleNamespace(partitions=None)
-    seen(SimpleNamespace(masks=masks, fitness=np.array([0.1, 0.3, 0.05, 0.2]), state=state))
-    assert sorted((seen.masks @ prices).tolist()) == [1.0, 2.0, 9.0, 10.0]
-    seen(SimpleNamespace(masks=masks[:1], fitness=np.array([0.01]), state=state))
-    assert sorted(seen.losses.tolist()) == [0.01, 0.2, 0.3]
+    front = CostFront.empty(3).with_more(masks, masks @ prices, np.array([0.1, 0.3, 0.05, 0.2]))
+    assert front.costs.tolist() == (front.masks @ prices).tolist() == [1.0, 2.0, 9.0, 10.0]
+    front = front.with_more(masks[:1], np.array([9.0]), np.array([0.01]))
+    assert front.losses.tolist() == [0.3, 0.2, 0.01]
+    # A free second column changes nothing, so the smaller of two equally good subsets is kept.
+    front = CostFront.empty(2).with_more(np.array([[True, True], [True, False]]), np.ones(2), np.ones(2))
+    assert front.masks.tolist() == [[True, False]]
 
 
 def test_steps_on_single_repeats_are_left_out_of_a_front_of_costs():
-    seen = CostFront(np.ones(2), n_partitions=3)
-    step = SimpleNamespace(masks=np.eye(2, dtype=bool), fitness=np.zeros(2))
-    step.state = SimpleNamespace(partitions=np.zeros(2, dtype=int))
-    seen(step)
-    assert not len(seen.losses)
-    step.state = SimpleNamespace(partitions=None)
-    seen(step)
-    assert len(seen.losses) == 1
+    # With islands, 2d-elite scores subsets on single repeats: a loss of 0 there must not be on the front.
+    prices = np.linspace(1, 5, 13)
+    fitted = SwarmSelector(GaussianNB(), "2d-elite", feature_costs=prices, repeats=3, **QUICK).fit(X, y)
+    objective = make_objective(GaussianNB(), X, y, cv=5, repeats=3, random_state=0)
+    assert fitted.front_.loss == pytest.approx(objective(fitted.front_.masks))
+
+
+def test_the_front_of_costs_keeps_the_limits_of_a_search_that_passes_smaller_subsets():
+    prices = np.linspace(1, 20, 13)
+    fitted = SwarmSelector(GaussianNB(), "sffs", feature_costs=prices, min_features=3, **QUICK).fit(X, y)
+    assert fitted.front_.size.min() == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "second"),
+    [("2d-pareto", "cost"), ("2d-elite", "cost"), ("2d-pareto", "score"), ("nsga2", "score")],
+)
+def test_a_resumed_search_has_the_front_of_an_uninterrupted_one(name, second, tmp_path):
+    settings = QUICK | {"max_evaluations": 600, "repeats": 1}
+    if second == "cost":
+        algorithm, settings = name, settings | {"feature_costs": np.random.default_rng(0).uniform(1, 20, 13)}
+    else:
+        algorithm = get_algorithm(name, objectives="scores")
+        settings |= {"scoring": ["accuracy", "neg_log_loss"]}
+    whole = SwarmSelector(GaussianNB(), algorithm, **settings).fit(X, y)
+    path = tmp_path / "search.ckpt"
+    stop = [lambda snapshot: snapshot.evaluations >= 300]
+    SwarmSelector(GaussianNB(), algorithm, checkpoint=path, callbacks=stop, **settings).fit(X, y)
+    resumed = SwarmSelector(GaussianNB(), algorithm, checkpoint=path, **settings).fit(X, y)
+    assert resumed.result_.evaluations == whole.result_.evaluations
+    assert np.array_equal(resumed.front_.masks, whole.front_.masks)
+    assert np.array_equal(resumed.front_.cost, whole.front_.cost)
+
+
+@pytest.fixture(scope="module")
+def by_scores():
+    algorithm = TwoDPareto(objectives="scores")
+    scoring = {"right": "accuracy", "surprise": "neg_log_loss"}
+    return SwarmSelector(GaussianNB(), algorithm, scoring=scoring, held_out=3, **QUICK).fit(X, y)
+
+
+class TestTwoScores:
+    def test_both_losses_of_the_front_are_those_of_cross_val_score(self, by_scores):
+        front = by_scores.front_
+        assert len(front) > 2
+        assert (np.diff(front.cost) > 0).all()
+        assert (np.diff(front.loss) < 0).all()
+        for row in (0, -1):
+            table = X.loc[:, front.masks[row]]
+            scores = {
+                name: cross_val_score(GaussianNB(), table, y, cv=by_scores.folds_, scoring=name).mean()
+                for name in ("accuracy", "neg_log_loss")
+            }
+            assert front.loss[row] == pytest.approx(1 - scores["accuracy"])
+            assert front.cost[row] == pytest.approx(-scores["neg_log_loss"])
+
+    @pytest.mark.parametrize("name", ["2d-pareto", "nsga2"])
+    def test_both_objectives_are_minimised(self, name):
+        # The second loss alone would be the lowest with the last three features, the first with the first three.
+        class TwoLosses(FunctionObjective):
+            def other_losses(self, masks):
+                return (masks ^ (np.arange(12) >= 9)).mean(axis=1)[:, None]
+
+        objective = TwoLosses(lambda masks: (masks ^ (np.arange(12) < 3)).mean(axis=1), 12)
+        found = search(get_algorithm(name, objectives="scores"), objective, Budget(evaluations=3000), rng=0).cost_front
+        # Each of the six features that only one loss wants is in or out: the sums of both losses are all 6/12.
+        assert found.costs * 12 == pytest.approx(np.arange(7))
+        assert found.losses * 12 == pytest.approx(np.arange(7)[::-1])
+
+    def test_a_limit_on_the_second_loss(self, by_scores):
+        limit = float(np.median(by_scores.front_.cost))
+        settings = by_scores.get_params(deep=False) | {"choose": "budget", "max_cost": limit, "held_out": None}
+        limited = SwarmSelector(**settings).fit(X, y)
+        assert -limited.scores_["surprise"] <= limit
+        assert -by_scores.scores_["surprise"] > limit
+        with pytest.raises(SettingError, match="the lowest loss by neg_log_loss is"):
+            by_scores.front_.within(0)
+
+    def test_displays_name_the_second_loss(self, by_scores, tmp_path):
+        front = by_scores.front_
+        assert repr(front).splitlines()[0].startswith("loss by neg_log_loss  size   loss")
+        assert front.to_pandas().columns[0] == "loss by neg_log_loss"
+        assert by_scores.plot.front().get_xlabel() == "loss by neg_log_loss"
+        record = Selection.of(by_scores).as_json()["cost_front"]
+        assert record["objective"] == "loss by neg_log_loss"
+        assert [row["cost"] for row in record["subsets"]] == front.cost.tolist()
+        page = by_scores.report(tmp_path / "page.html").read_text(encoding="utf-8")
+        assert "Subsets that are best in accuracy and loss by neg_log_loss" in page
+        assert "loss by neg_log_loss at most" in page
+
+    def test_losses_that_do_not_fit_are_refused(self):
+        algorithm = TwoDPareto(objectives="scores")
+        for scoring, count in ((None, 1), (["accuracy", "f1_macro", "roc_auc_ovr"], 3)):
+            with pytest.raises(SettingError, match=f"by two scorers, and the objective has {count}"):
+                SwarmSelector(GaussianNB(), algorithm, scoring=scoring, **QUICK).fit(X, y)
+        with pytest.raises(SettingError, match=r'feature_costs are for objectives="size"'):
+            SwarmSelector(GaussianNB(), algorithm, feature_costs=np.ones(13), **QUICK).fit(X, y)
+        with pytest.raises(SettingError, match="a race compares subsets by one loss"):
+            Race(algorithm)
+        with pytest.raises(FitnessError, match=r"fitness of shape \(30,\).*the shape must be \(30, 2\)"):
+            Search(algorithm, 5, 0).tell(np.zeros(30))
 
 
 @pytest.mark.parametrize(

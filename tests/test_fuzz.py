@@ -24,14 +24,16 @@ def test_random_tables_hostile_inputs_and_damaged_files_do_no_harm(what, cases):
     assert found.compared > cases // 2 or what != "exactness"
 
 
-def test_a_crash_a_hang_and_an_error_are_findings_and_the_other_cases_are_run():
-    cases = range(10)
+def test_a_crash_a_hang_and_an_error_are_findings_a_lacking_package_is_not_and_the_other_cases_are_run():
+    cases = range(14)
     ways = Counter(selftest.way_of(rng_of("selftest", SEED, number)) for number in cases)
     assert ways.keys() == set(selftest.WAYS)
     found = run_cases("selftest", SEED, cases, processes=1, case_seconds=1, tell=lambda line: None)
     wanted = {"crash": ways["crash"], "timeout": ways["hang"], "exception": ways["raise"], "difference": ways["differ"]}
     assert found.counts == wanted
-    assert found.cases == len(cases)
+    assert found.cases == len(cases) - ways["lack"]
+    assert found.lacking == {"polars": ways["lack"]}
+    assert found.sentence().endswith(f", {ways['lack']} left out without polars")
     assert found.compared == ways["well"] + ways["differ"]
     assert any("this one ends by crash" in line for line in found.lines)
 

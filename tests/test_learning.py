@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subswarm.algorithms.bests import first_bests, improved, updated
+from subswarm.algorithms.particles import first_bests, improved, updated
 from subswarm.algorithms.two_d import learning
 from subswarm.algorithms.two_d import numpy as learning_numpy
 from subswarm.algorithms.two_d.learning import CARDINALITY, FEATURE, inertia_at, ring_leaders, unification_at

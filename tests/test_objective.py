@@ -101,6 +101,26 @@ def test_infinite_scores_for_every_subset_are_an_error():
         objective(some_masks(13))
 
 
+@pytest.mark.parametrize("score", [1e308, -1e308, 1e300])
+def test_scores_whose_mean_would_be_infinite_are_an_error(score):
+    """They are finite, but their sum over the folds is not, and the loss of a failed subset must be the worst."""
+    objective = make_objective(GaussianNB(), *WINE, cv=2, scoring=lambda estimator, X, y: score)
+    with pytest.warns(SubswarmWarning, match=r"gave scores that are not below 1e\+300 in size"):
+        assert objective(some_masks(13, 1)) == 1e300
+    with pytest.raises(ScoringError, match=r"gave scores that are not below 1e\+300 in size"):
+        objective(some_masks(13, 2, seed=1))
+
+
+@pytest.mark.parametrize("engine", ["fast", "estimator"])
+def test_a_fast_engine_accepts_the_scores_that_scikit_learns_engine_does(engine):
+    X, y = DIABETES
+    objective = make_objective(
+        LinearRegression(), X, y * 1e151, cv=3, scoring="neg_mean_squared_error", engine=engine, random_state=0
+    )
+    with pytest.warns(SubswarmWarning, match="not below"):
+        assert objective(some_masks(X.shape[1], 1)) == 1e300
+
+
 @pytest.mark.parametrize(
     "scoring", ["no-such-score", 3, [], ["accuracy", 3], ["f1", "f1"], {}, {1: "f1"}, {"a": ["f1"]}, ["accuracy", "f7"]]
 )

@@ -126,8 +126,8 @@ def test_costs_replace_the_number_of_columns():
     costs = (8.0, 1.0, 1.0, 1.0)
     algorithm = NSGA2(population=20, feature_costs=costs)
     masks = np.array([[True, False, False, False], [False, True, True, True]])
-    assert algorithm.costs(masks).tolist() == [8.0, 3.0]
-    assert NSGA2(feature_sizes=(3, 1, 1, 1)).costs(masks).tolist() == [3.0, 3.0]
+    assert algorithm.known_costs(masks).tolist() == [8.0, 3.0]
+    assert NSGA2(feature_sizes=(3, 1, 1, 1)).known_costs(masks).tolist() == [3.0, 3.0]
     assert algorithm.with_costs((1.0,) * 4).feature_costs == costs
     assert NSGA2().with_costs(costs).feature_costs == costs
 

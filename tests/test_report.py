@@ -301,7 +301,7 @@ def test_the_page_fits_its_width_in_both_themes(made, width, dark):
 
 
 def test_the_selected_features_are_a_table_with_what_each_is_worth():
-    from subswarm.objective.column_facts import describe_columns
+    from subswarm.objective.findings import describe_columns
     from subswarm.objective.objective import make_objective
 
     X, y = load_wine(return_X_y=True)
@@ -319,7 +319,7 @@ def test_the_selected_features_are_a_table_with_what_each_is_worth():
 def test_thirds_of_a_numeric_target_take_the_place_of_classes():
     from sklearn.linear_model import Ridge
 
-    from subswarm.objective.column_facts import describe_columns
+    from subswarm.objective.findings import describe_columns
     from subswarm.objective.objective import make_objective
 
     X = np.arange(60.0).reshape(30, 2)

@@ -20,10 +20,10 @@ from subswarm.algorithms import (
     get_algorithm,
 )
 from subswarm.algorithms.ant_colony import EXCLUDE, INCLUDE, inclusion_probability, renewed_pheromone
-from subswarm.algorithms.bests import Bests
 from subswarm.algorithms.binary_pso import BinarySwarm, bit_velocity, logistic, tent
 from subswarm.algorithms.boolean_pso import at_most, boolean_velocity
 from subswarm.algorithms.genetic import crossed, flipped, selected, selection_weights
+from subswarm.algorithms.particles import Bests
 from subswarm.algorithms.threshold_pso import mixed_sizes, points_of
 from subswarm.errors import SettingError
 

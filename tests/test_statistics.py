@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from subswarm._search.result import stability
 from subswarm.errors import SettingError
 from subswarm.study.analysis.ranks import average_ranks, critical_difference, friedman, ranks
 from subswarm.study.analysis.results import performance_improvement
-from subswarm.study.analysis.stability import stability
 from subswarm.study.analysis.statistics import cliffs_delta, compare_runs, holm, wilcoxon
 
 DEMSAR = np.array(  # AUC of C4.5, C4.5+m, C4.5+cf, C4.5+m+cf on 14 sets: Demšar, JMLR 7 (2006), table 6

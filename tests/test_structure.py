@@ -8,13 +8,13 @@ import tomllib
 from pathlib import Path
 
 import subswarm
-from subswarm._search.objectives import SearchObjective
+from subswarm._search.run import SearchObjective
 from subswarm.algorithms.base import Algorithm, State
 from subswarm.engines.base import Engine
 from subswarm.engines.metrics import BatchMetric
 
 PACKAGE = Path(subswarm.__file__).parent
-ADAPTER = PACKAGE / "_search" / "objectives.py"  # reads attributes of the user's own functions
+ADAPTER = PACKAGE / "_search" / "run.py"  # reads attributes of the user's own functions
 CONTRACTS = (Algorithm, State, SearchObjective, Engine, BatchMetric)
 MEMBERS = {name for contract in CONTRACTS for name in dir(contract) if not name.startswith("_")} - {"name", "score"}
 """A pandas Series has a ``name``, too, and an estimator of scikit-learn a ``score``."""
@@ -48,6 +48,33 @@ def test_the_checks_find_what_they_look_for():
     assert looked_up("hasattr(algorithm, 'bind')\nx.fit(getattr(y, 'name'))") == [(1, "bind"), (2, "name")]
     assert untyped("def f(algorithm: Any, objective: Objective) -> Any: ...") == ["algorithm"]
     assert {"bind", "step", "finalists", "losses_of", "is_usable_for"} <= MEMBERS
+
+
+def defined_twice(code):
+    """The constants, functions and classes that a module defines more than once."""
+    names = []
+    for node in ast.parse(code).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names += [
+                part.id
+                for target in targets
+                for part in ast.walk(target)
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+            ]
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def test_no_module_defines_a_name_twice():
+    assert defined_twice("A = 1\nB, A = 2, 3\ndef f(): ...\nf.x = 1") == ["A"]
+    found = {
+        module.relative_to(PACKAGE).as_posix(): names
+        for module in sorted(PACKAGE.rglob("*.py"))
+        if (names := defined_twice(module.read_text(encoding="utf-8")))
+    }
+    assert found == {}
 
 
 def test_no_hook_is_looked_up_by_name():

@@ -13,8 +13,7 @@ from subswarm.errors import SettingError, StoreError
 from subswarm.study import Contender, Source, Store, Study, run_study
 from subswarm.study.analysis.results import Results, read_results
 from subswarm.study.analysis.text_table import Grid, render
-from subswarm.study.paper.claim_checks import FAILS, HOLDS, PARTLY, UNTESTABLE
-from subswarm.study.paper.claims import CLAIMS, check_claim
+from subswarm.study.paper.claims import CLAIMS, FAILS, HOLDS, PARTLY, UNTESTABLE, check_claim
 from subswarm.study.paper.printed_tables import paper_tables
 from subswarm.study.paper.settings import PAPER_ALGORITHMS
 from subswarm.study.plan import PlannedRun

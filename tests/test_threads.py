@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subswarm.engines.threads import spread
+from subswarm.engines.workers import spread
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -10,11 +10,18 @@ if TYPE_CHECKING:
     from subswarm import algorithms, datasets, errors, plot, testing
     from subswarm._permutation import PermutationTest
     from subswarm._search.ask_tell import Search
-    from subswarm._search.budget import Budget
-    from subswarm._search.fronts import FrontTable
+    from subswarm._search.choice import FrontTable
     from subswarm._search.loop import search, search_together
-    from subswarm._search.result import History, Recording, SearchResult, Snapshot, one_standard_error
-    from subswarm._search.stability import Stability, stability
+    from subswarm._search.result import (
+        History,
+        Recording,
+        SearchResult,
+        Snapshot,
+        Stability,
+        one_standard_error,
+        stability,
+    )
+    from subswarm._search.run import Budget
     from subswarm._types import Front, Subset
     from subswarm.engines.normal_cdf.model import NormalCDFBayes
     from subswarm.nested import HeldOut, NestedFront, held_out
@@ -55,10 +62,10 @@ __all__ = [
 ]
 
 _HOME = {
-    "Budget": "_search.budget",
+    "Budget": "_search.run",
     "Finding": "objective.findings",
     "Front": "_types",
-    "FrontTable": "_search.fronts",
+    "FrontTable": "_search.choice",
     "HeldOut": "nested",
     "History": "_search.result",
     "NestedFront": "nested",
@@ -69,7 +76,7 @@ _HOME = {
     "Search": "_search.ask_tell",
     "SearchResult": "_search.result",
     "Snapshot": "_search.result",
-    "Stability": "_search.stability",
+    "Stability": "_search.result",
     "Subset": "_types",
     "SwarmSelector": "selector",
     "held_out": "nested",
@@ -77,7 +84,7 @@ _HOME = {
     "one_standard_error": "_search.result",
     "search": "_search.loop",
     "search_together": "_search.loop",
-    "stability": "_search.stability",
+    "stability": "_search.result",
 }
 """The module of each public object."""
 _MODULES = ("algorithms", "datasets", "errors", "plot", "testing")

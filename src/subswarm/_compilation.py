@@ -1,4 +1,7 @@
-"""Compilation by numba: how long it takes, so that this enters no estimate, and in another process at first use.
+"""Compilation by numba: which kernels to use, how long it takes, and in another process at first use.
+
+Kernels are modules of functions that exist twice, compiled and in NumPy. The time that compilation takes enters no
+estimate.
 
 On a machine whose cache has no kernels yet, a process compiles them into the cache while the search already runs on the
 NumPy kernels. Both give the same losses, so the result does not depend on when the compiled ones are ready.
@@ -15,15 +18,24 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import import_module
+from itertools import count
 from pathlib import Path
+from types import ModuleType
 
 __all__ = [
     "announced",
     "compile_aside",
     "compile_seconds",
+    "compiled_or_none",
     "is_cached",
     "is_compiling_aside",
+    "kernel_or",
+    "kernels_of",
     "may_compile_aside",
+    "ready_kernels",
+    "ready_or_none",
     "use_numpy",
     "wait_for_compiler",
     "watch_compiler",
@@ -34,6 +46,8 @@ ASIDE = "compiling the kernels for this machine while the search runs without th
 
 _MARKER = "SUBSWARM_COMPILING"
 """The environment variable with the path of a file that exists while another process compiles, for worker processes."""
+_MAY_COMPILE = _MARKER in os.environ
+"""Whether another process may still compile. False is certain, and is read at every step without a system call."""
 _ALLOWED = threading.local()
 _PROCESS: subprocess.Popen[bytes] | None = None
 _OWNER = 0
@@ -111,18 +125,21 @@ def may_compile_aside() -> Iterator[None]:
 
 def use_numpy() -> bool:
     """Return whether to use NumPy kernels now, because another process still compiles the others."""
-    return getattr(_ALLOWED, "depth", 0) > 0 and is_compiling_aside()
+    return _MAY_COMPILE and getattr(_ALLOWED, "depth", 0) > 0 and is_compiling_aside()
 
 
 def is_compiling_aside() -> bool:
     """Return whether another process compiles kernels for this one, or for the one that started this worker."""
+    global _MAY_COMPILE
     marker = os.environ.get(_MARKER)
     if not marker:
+        _MAY_COMPILE = False
         return False
     process = _PROCESS if os.getpid() == _OWNER else None  # a forked worker cannot wait for it
     if (process is None or process.poll() is None) and Path(marker).exists():
         return True
     del os.environ[_MARKER]
+    _MAY_COMPILE = False
     if process is not None:
         Path(marker).unlink(missing_ok=True)  # the process was killed
     return False
@@ -150,15 +167,15 @@ def is_cached(kernel: object) -> bool:
 
 
 def compile_aside(work: bytes, *, announce: bool) -> None:
-    """Start the process that compiles what a search needs (`subswarm._warm_up`), unless there was one already.
+    """Start the process that compiles what a search needs (`subswarm._search.plan`), unless there was one already.
 
     The process ends by itself, at the latest when all is compiled, even if this one ends before.
     """
-    global _OWNER, _PROCESS
+    global _MAY_COMPILE, _OWNER, _PROCESS
     if _PROCESS is not None or os.environ.get(_MARKER) or not sys.executable or getattr(sys, "frozen", False):
         return
     root = str(Path(__file__).resolve().parent.parent)
-    code = f"import sys; sys.path.append({root!r}); from subswarm._warm_up import main; main()"
+    code = f"import sys; sys.path.append({root!r}); from subswarm._search.plan import main; main()"
     with suppress(OSError):  # then this process compiles
         handle, marker = tempfile.mkstemp(prefix="subswarm-")
         os.close(handle)
@@ -170,6 +187,7 @@ def compile_aside(work: bytes, *, announce: bool) -> None:
         )
         _OWNER = os.getpid()
         os.environ[_MARKER] = marker
+        _MAY_COMPILE = True
         atexit.register(_detach, _PROCESS)
         with suppress(OSError):  # the process has ended already
             assert _PROCESS.stdin is not None
@@ -177,3 +195,52 @@ def compile_aside(work: bytes, *, announce: bool) -> None:
             _PROCESS.stdin.close()
         if announce:
             print(ASIDE, file=sys.stderr, flush=True)
+
+
+def kernels_of(prefix: str) -> ModuleType:
+    """Import the compiled kernels ``prefix + "numba"``, or without numba the same functions in ``prefix + "numpy"``."""
+    return compiled_or_none(prefix + "numba") or import_module(prefix + "numpy")
+
+
+def ready_or_none(module: str) -> ModuleType | None:
+    """Import a module of compiled kernels; None if numba is not installed, or while another process compiles them."""
+    return None if use_numpy() else compiled_or_none(module)
+
+
+def ready_kernels(prefix: str) -> ModuleType:
+    """Do as `kernels_of`, but return the NumPy functions while another process compiles: their losses are the same."""
+    return ready_or_none(prefix + "numba") or import_module(prefix + "numpy")
+
+
+@cache
+def compiled_or_none(module: str) -> ModuleType | None:
+    """Import a module of compiled kernels; None if numba is not installed."""
+    try:
+        found = import_module(module)
+    except ImportError:
+        return None
+    watch_compiler()
+    return found
+
+
+_CALLS = count()
+_WORTH_IMPORTING_NUMBA = 10_000
+"""Calls (six a step) after which NumPy has cost as much extra time as importing numba takes (0.5 s)."""
+
+
+def kernel_or(plain: ModuleType, kernel: str) -> ModuleType:
+    """Return the compiled module ``kernel`` if numba is loaded, as it is once a fast engine has scored a subset.
+
+    Importing numba only for these computations takes longer than a single search saves, so this happens after many
+    calls. Before that, and if numba is not installed, the ``plain`` NumPy module is returned. The results are the same.
+    """
+    if _MAY_COMPILE and use_numpy():
+        return plain
+    if "numba" in sys.modules or next(_CALLS) >= _WORTH_IMPORTING_NUMBA:
+        return _compiled_or(plain, kernel)
+    return plain
+
+
+@cache
+def _compiled_or(plain: ModuleType, kernel: str) -> ModuleType:
+    return compiled_or_none(f"subswarm.algorithms.{kernel}") or plain

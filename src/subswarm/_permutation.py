@@ -16,7 +16,7 @@ from subswarm._display import format_duration
 from subswarm._types import AnyArray, FloatArray, IntArray
 from subswarm.errors import DataError
 from subswarm.nested import QUIET, Selector
-from subswarm.objective.objective import clone_estimator
+from subswarm.objective.validation import clone_estimator
 
 __all__ = ["PermutationTest", "describe_permutations", "run_permutations", "shuffles"]
 

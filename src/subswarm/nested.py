@@ -20,17 +20,22 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from subswarm._checks import check_int, check_jobs, shown
 from subswarm._display import format_duration
-from subswarm._search.fronts import FrontTable
+from subswarm._search.choice import FrontTable
 from subswarm._search.result import rows_html
 from subswarm._types import Estimator, FloatArray, Mask, Masks, Scorer, Scorings, Splits
 from subswarm.engines.boosters import stopped_early
-from subswarm.engines.columns import column_names, for_columns, is_frame, params_for_columns, take_columns
-from subswarm.engines.data import Fold
+from subswarm.engines.data import Fold, column_names, for_columns, is_frame, params_for_columns, take_columns
 from subswarm.errors import SettingError
-from subswarm.objective.objective import check_estimator, check_metadata, clone_estimator
-from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
+from subswarm.objective.folds import NestedFold, check_outer, nested_folds
 from subswarm.objective.scoring import first_scoring, resolve_scoring, scoring_for_target
-from subswarm.objective.validation import check_groups, check_target, read_table
+from subswarm.objective.validation import (
+    check_estimator,
+    check_groups,
+    check_metadata,
+    check_target,
+    clone_estimator,
+    read_table,
+)
 
 __all__ = [
     "QUIET",

@@ -33,37 +33,41 @@ from subswarm._checks import check_bool, check_choice, check_int, check_real, sh
 from subswarm._compilation import announced, compile_seconds, may_compile_aside
 from subswarm._fingerprint import digest
 from subswarm._permutation import PermutationTest, describe_permutations, run_permutations, shuffles
-from subswarm._search.budget import Budget
 from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
-from subswarm._search.choice import RULES, choose_subset, found_something, known_subset
-from subswarm._search.fronts import CostFront, FrontTable, column_prices, feature_prices, make_front
+from subswarm._search.choice import (
+    RULES,
+    FrontTable,
+    choose_subset,
+    column_prices,
+    feature_prices,
+    found_something,
+    known_subset,
+    make_front,
+)
 from subswarm._search.honest import Compared, HonestScore, compare, corrected_score
 from subswarm._search.loop import search
-from subswarm._search.plan import AUTO, Plan, PlanLimits, is_auto, plan_search
-from subswarm._search.result import History, SearchResult
-from subswarm._search.stability import island_stability
+from subswarm._search.plan import AUTO, Plan, PlanLimits, is_auto, plan_search, prepare_kernels
+from subswarm._search.result import History, SearchResult, island_stability
+from subswarm._search.run import Budget
 from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask, Predictor, Scorings, Splits, Subset
-from subswarm._warm_up import prepare_kernels
 from subswarm.algorithms import Race, TwoDElite, as_algorithm
 from subswarm.algorithms.base import Algorithm
 from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.engines.base import DEVICES, ENGINES
 from subswarm.engines.boosters import stopped_early
-from subswarm.engines.columns import for_columns, is_frame, params_for_columns, take_columns
+from subswarm.engines.data import for_columns, is_frame, params_for_columns, take_columns
 from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataError, DataTypeError, SettingError, SubswarmWarning
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
-from subswarm.objective.column_facts import ColumnFacts, describe_columns
 from subswarm.objective.constraints import Space, make_space
 from subswarm.objective.filters import RANKINGS
-from subswarm.objective.findings import Finding, find_in_scores, find_in_table
-from subswarm.objective.folds import DEFAULT_FOLDS
+from subswarm.objective.findings import ColumnFacts, Finding, describe_columns, find_in_scores, find_in_table
+from subswarm.objective.folds import DEFAULT_FOLDS, NestedFold, check_outer, nested_folds
 from subswarm.objective.foldwise import FoldwiseObjective
-from subswarm.objective.objective import ColumnsView, Objective, check_estimator, clone_estimator, make_objective
-from subswarm.objective.outer_folds import NestedFold, check_outer, nested_folds
+from subswarm.objective.objective import ColumnsView, Objective, make_objective
 from subswarm.objective.scoring import first_scoring, resolve_all, resolve_scoring, scoring_for_target
-from subswarm.objective.validation import allows_nan
+from subswarm.objective.validation import allows_nan, check_estimator, clone_estimator
 from subswarm.plot._methods import Plots
 
 __all__ = ["FitFacts", "SwarmSelector"]
@@ -150,7 +154,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         `subswarm.algorithms.Race`). Most subsets then cost one evaluation.
     scoring : str, callable, list of str, dict or None
         As in scikit-learn. None is the estimator's own score. Of several scorers (a list of names, or a dict of scorers
-        by name) the search optimises the first; ``scores_`` and ``front_scores_`` have all of them.
+        by name) the search optimises the first; ``scores_`` and ``front_scores_`` have all of them. "2d-pareto" and
+        "nsga2" with ``objectives="scores"`` minimise the losses by two scorers together.
     max_evaluations : int, "auto" or None, default="auto"
         Number of subsets that may be scored, repeated ones included. If the cross-validation is repeated, each repeat
         counts. "auto" is 6000 with a fast engine, and without limit if ``max_fits`` is set. For other models the time
@@ -182,7 +187,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         "budget" select from ``front_``: "knee" the subset after which more cost brings little (see `FrontTable.knee`),
         "budget" the best one that costs at most ``max_cost``.
     max_cost : float or None
-        With ``choose="budget"``, the highest cost of the selected subset; without ``feature_costs`` its most columns.
+        With ``choose="budget"``, the highest cost of the selected subset; without ``feature_costs`` its most columns,
+        and with ``objectives="scores"`` its highest second loss.
     feature_costs : list of float, dict from column to float, or None
         Price of each column. A group of columns is priced once, at its highest price. The algorithms "2d-pareto" and
         "nsga2" minimise the loss and the cost together; the others ignore the prices, which then only affect
@@ -435,11 +441,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             ranking, keep = self.preselect
             space = space.among_best(space.feature_scores(objective.ranking(ranking)), keep)
         prices = self._prices(space)
-        seen = None if prices is None else CostFront(prices, objective.n_partitions)
         compiled = compile_seconds()
         prepare_kernels(objective, plan.algorithm, plan.budget.evaluations, announce=bool(self.verbose))
         with announced(bool(self.verbose)):
-            result = self._search(plan, space, seed, prices, seen)
+            result = self._search(plan, space, seed, prices)
         compiled = compile_seconds() - compiled
         if plan.is_foldwise:  # its partitions are folds, and not repeats of all of them
             result = replace(result, n_partitions=plan.n_repeats)
@@ -459,7 +464,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             names=getattr(self, "feature_names_in_", None),
             owner=space.owner,
             prices=prices,
-            seen=seen,
+            second_scorer=objective.data.other_scorings[0].name if plan.algorithm.n_losses > 1 else None,
         )
         chosen, left_out = self._chosen(result, objective)
         reported = objective.on_all_rows()
@@ -753,13 +758,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         space: Space,
         seed: int,
         prices: FloatArray | None,
-        seen: CostFront | None,
     ) -> SearchResult:
         objective, budget = plan.objective, plan.budget
         algorithm = Race(plan.algorithm) if self.race and not isinstance(plan.algorithm, Race) else plan.algorithm
         scoring = objective.scoring
         line = ProgressBar(budget.evaluations, scoring.score, scoring.name) if self.verbose else nullcontext()
-        view = ColumnsView(objective, space)
+        view = ColumnsView(objective, space, prices)
         callbacks = check_callbacks(self.callbacks)
         if self.verbose and plan.notice:
             print(plan.notice, file=sys.stderr, flush=True)
@@ -770,7 +774,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                 view,
                 budget,
                 rng=np.random.default_rng(seed),
-                callbacks=[*callbacks, *(each for each in (shown, seen) if each is not None), *notice],
+                callbacks=[*callbacks, *([] if shown is None else [shown]), *notice],
                 checkpoint=self.checkpoint,
                 record=self.record,
             )

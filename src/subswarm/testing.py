@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from subswarm._search.ask_tell import AnySearch, Search
-from subswarm._search.budget import Budget
 from subswarm._search.loop import search as run_search
+from subswarm._search.run import Budget
 from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Masks, Scorer, Splits
 from subswarm.algorithms import as_algorithm
 from subswarm.algorithms.base import AnyAlgorithm, State

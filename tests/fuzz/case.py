@@ -26,9 +26,10 @@ class UserError(Exception):
 
 @dataclass(eq=False)
 class Case:
-    """What one case did: how many tables it compared, and what was wrong."""
+    """What one case did: how many tables it compared, what was wrong, and which package it lacked."""
 
     compared: int = 0
+    lacks: str | None = None
     findings: list[tuple[str, str]] = field(default_factory=list)
 
     def differs(self, cause: str, details: str) -> None:

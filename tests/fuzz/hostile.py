@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -27,6 +26,18 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from .case import UserError, pick
+
+try:
+    import polars as pl
+except ModuleNotFoundError:
+
+    class _NoPolars:
+        """In place of polars: the cases that use it are left out."""
+
+        def __getattr__(self, name: str) -> Any:
+            raise ModuleNotFoundError("polars is not installed", name="polars")
+
+    pl: Any = _NoPolars()  # type: ignore[no-redef]
 
 __all__ = ["any_cv", "any_estimator", "any_scoring", "any_table", "any_target", "any_value", "any_weights", "word"]
 
@@ -188,11 +199,12 @@ _SIMPLE: tuple[Any, ...] = (
     np.float64("nan"), np.longdouble(2), np.bool_(True), np.complex128(1j), np.datetime64("NaT"), np.str_("a"),
     np.array(3), np.array([]), np.array([1, 0]), np.array([True, False]), np.array([[1.0]]), np.array(["a"]),
     np.array([None]), np.array([1, "a", None], dtype=object), np.zeros((0, 4)), np.zeros((2, 0)), np.zeros((2, 2, 2)),
-    np.ma.masked, pd.NA, pd.NaT, pd.Timestamp("2020-01-01"), pd.Series([1, 2]), pd.DataFrame(), pl.Series([1]),
+    np.ma.masked, pd.NA, pd.NaT, pd.Timestamp("2020-01-01"), pd.Series([1, 2]), pd.DataFrame(),
     raising, _Contrary(), UserError, array.array("d", [1.0]), memoryview(b"ab"),
 )  # fmt: skip
 _VALUES: tuple[Maker, ...] = (
     *(_constant(value) for value in _SIMPLE),
+    lambda rng: pl.Series([1]),
     _selfish,
     lambda rng: iter((1, 2)),
     lambda rng: np.random.default_rng(0),

@@ -20,15 +20,21 @@ from .scorers import uses_labels
 __all__ = ["Ruling", "rule_on_fold"]
 
 _EPS = np.finfo(np.float64).eps
+_MOST_ROOM = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Ruling:
-    """What the rule says of a fold: the answers, their score, and the test rows on which scikit-learn may differ."""
+    """What the rule says of a fold: the answers, their score, and where scikit-learn may differ.
+
+    ``open_rows`` are the test rows with ties, and ``room`` is how far rounding of scikit-learn's distances can move a
+    mean over the probabilities.
+    """
 
     answers: Any
     score: float
     open_rows: Any
+    room: float
 
 
 def rule_on_fold(estimator: Any, data: Any, mask: Any, fold: Any, *, scaler_sees_all: bool = False) -> Ruling:
@@ -46,6 +52,7 @@ def rule_on_fold(estimator: Any, data: Any, mask: Any, fold: Any, *, scaler_sees
     near = np.take_along_axis(distances, nearest, axis=1)
     margins = _margins(model, train, test, distances, mask)
     is_open = _too_close(model, distances, margins)
+    room = 0.0
     if is_regressor(model):
         answers = _means(model, data.y[rows][nearest], near)
         given: Any = _Numbers(answers)
@@ -55,12 +62,14 @@ def rule_on_fold(estimator: Any, data: Any, mask: Any, fold: Any, *, scaler_sees
         given = _Classes(np.unique(data.y[rows]), answers, shares)
         if not uses_labels(data.scoring) and model.weights == "distance":
             is_open |= _nearly_equal_shares(shares)
+            # one over a distance that brute force computes as x² - 2xy + y² has fewer digits than the metric shows
+            room = min(_MOST_ROOM, 8 * float(_weight_errors(near, np.take_along_axis(margins, nearest, axis=1)).max()))
     with np.errstate(all="ignore"):
         try:
             score = float(data.scoring.scorer(given, test, data.y[fold.test]))
         except Exception:
             score = float("nan")
-    return Ruling(answers, score, is_open)
+    return Ruling(answers, score, is_open, room)
 
 
 def is_city_block(model: Any) -> bool:
@@ -133,10 +142,16 @@ def _votes(model: Any, labels: Any, nearest: Any, near: Any, margins: Any) -> tu
         shares = votes / votes.sum(axis=1)[:, None]
         off = np.take_along_axis(margins, nearest, axis=1)
         at_zero = (near <= 4 * off).any(axis=1)  # a distance that rounding may take to zero, or away from it
-        spread = np.where(near > 0, off / near, 1.0).max(axis=1) + 64 * _EPS * nearest.shape[1]
+        spread = _weight_errors(near, off)
         ranked = np.sort(shares, axis=1)
         tight = np.zeros(len(ranked), bool) if len(classes) == 1 else ~(ranked[:, -1] - ranked[:, -2] > 4 * spread)
     return classes[winners], shares, (tight | at_zero) & (len(classes) > 1)
+
+
+def _weight_errors(near: Any, off: Any) -> Any:
+    """How far each row's weights may be off, as a share of them, from squared distances and their errors."""
+    with np.errstate(all="ignore"):
+        return np.where(near > 0, off / near, 1.0).max(axis=1) + 64 * _EPS * near.shape[1]
 
 
 def _means(model: Any, values: Any, near: Any) -> Any:

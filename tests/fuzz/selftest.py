@@ -1,4 +1,4 @@
-"""Cases that crash, hang, raise and differ on purpose, to test the harness itself."""
+"""Cases that crash, hang, raise, differ and lack a package on purpose, to test the harness itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .case import Case, announce
 
 __all__ = ["WAYS", "run", "way_of"]
 
-WAYS = ("well", "well", "well", "crash", "hang", "raise", "differ")
+WAYS = ("well", "well", "well", "crash", "hang", "raise", "differ", "lack")
 
 
 def run(rng: np.random.Generator) -> Case:
@@ -25,6 +25,8 @@ def run(rng: np.random.Generator) -> Case:
         time.sleep(600)
     if way == "raise":
         raise ZeroDivisionError("on purpose")
+    if way == "lack":
+        raise ModuleNotFoundError("on purpose", name="polars")
     if way == "differ":
         case.differs("on purpose", "one is not two")
     return case

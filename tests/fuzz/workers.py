@@ -33,6 +33,8 @@ TOLD_EVERY = 1000
 CASE_SECONDS = 60
 """What one case may take; the first one of a worker also compiles."""
 START_SECONDS = 240
+OPTIONAL = ("polars", "pyarrow", "matplotlib", "typer")
+"""Cases that need one of these packages are left out, and counted, where it is not installed."""
 MEMORY = 12 << 30
 """Address space of a worker: a setting of 10**10 particles must not take the machine down."""
 
@@ -44,6 +46,7 @@ class Summary:
     cases: int = 0
     compared: int = 0
     seconds: float = 0.0
+    lacking: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     lines: list[str] = field(default_factory=list)
 
@@ -57,9 +60,10 @@ class Summary:
 
     def sentence(self) -> str:
         crashes = self.counts["crash"] + self.counts["timeout"]
+        left_out = "".join(f", {count} left out without {name}" for name, count in sorted(self.lacking.items()))
         return (
             f"{self.cases} cases, {self.compared} compared tables, {self.counts['difference']} differences, "
-            f"{self.counts['exception']} raw exceptions, {crashes} crashes"
+            f"{self.counts['exception']} raw exceptions, {crashes} crashes{left_out}"
         )
 
 
@@ -82,6 +86,9 @@ def run_cases(
 
     def note(number: int, report: dict[str, Any]) -> None:
         with lock:
+            if report.get("lacks"):
+                summary.lacking[report["lacks"]] += 1
+                return
             summary.cases += 1
             summary.compared += report.get("compared", 0)
             for kind, text in report["findings"]:
@@ -115,7 +122,8 @@ def answer_requests(what: str, seed: int, case_seconds: float, run: Callable[[An
             faulthandler.dump_traceback_later(case_seconds, exit=True)
             report = run_one(what, seed, number, run)
             faulthandler.cancel_dump_traceback_later()
-            answers.write(json.dumps({"compared": report.compared, "findings": report.findings}) + "\n")
+            answer = {"compared": report.compared, "findings": report.findings, "lacks": report.lacks}
+            answers.write(json.dumps(answer) + "\n")
 
 
 def run_one(what: str, seed: int, number: int, run: Callable[[Any], Case]) -> Case:
@@ -126,6 +134,8 @@ def run_one(what: str, seed: int, number: int, run: Callable[[Any], Case]) -> Ca
         try:
             return run(rng_of(what, seed, number))
         except BaseException as error:
+            if isinstance(error, ModuleNotFoundError) and error.name in OPTIONAL:
+                return Case(lacks=error.name)  # not in a call of ours: the case itself needs the package
             report = Case()
             report.judge(error, "not expected by the case")
             return report

@@ -15,10 +15,10 @@ from subswarm._types import AnyArray, FloatArray, Front, IntArray, Limits, Mask,
 from subswarm.algorithms import as_algorithm
 from subswarm.algorithms import state as plain
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm, Finalists, Problem, Ranking, S, State
-from subswarm.algorithms.layout import check_state
+from subswarm.algorithms.state import check_state
 from subswarm.errors import CheckpointError, DamagedCheckpointError, FitnessError, SettingError
 
-__all__ = ["AnySearch", "Search", "differences"]
+__all__ = ["AnySearch", "Search", "differences", "first_loss"]
 
 
 class Search(Generic[S]):
@@ -127,6 +127,7 @@ class Search(Generic[S]):
     def tell(self, fitness: ArrayLike, progress: float | None = None, importances: FloatArray | None = None) -> None:
         """Learn the losses of the masks that `ask` returned, and step.
 
+        An algorithm with two losses of each mask (see `Algorithm.n_losses`) is told ``fitness`` of shape (P, 2).
         ``progress`` (0 to 1) is computed from the planned evaluations if it is not given. ``importances`` has the
         importances of the features in the models of these masks, shape (P, n), for algorithms that use them.
         """
@@ -148,7 +149,7 @@ class Search(Generic[S]):
     def tell_part(self, fitness: ArrayLike) -> None:
         """Learn the losses of the first masks that `ask` returned, and stop: the budget ended inside a batch."""
         values = _as_floats(fitness)
-        if values.ndim != 1 or len(values) > len(self._state.masks):
+        if values.shape != self._shape(len(values) if values.ndim else 0) or len(values) > len(self._state.masks):
             raise FitnessError(
                 f"tell_part() expected at most {len(self._state.masks)} losses, one for each mask of ask(); got an "
                 f"array of shape {values.shape}."
@@ -332,20 +333,25 @@ class Search(Generic[S]):
         if found is None:
             return
         found = Finalists(*found)
-        within = self._is_answer(found.masks)
+        within = self.is_answer(found.masks)
         self._finalists = found.among(within) if within.any() else None
+
+    def _shape(self, count: int) -> tuple[int, ...]:
+        """Return the shape of the losses of ``count`` masks."""
+        return (count,) if self.algorithm.n_losses == 1 else (count, self.algorithm.n_losses)
 
     def _as_losses(self, fitness: ArrayLike, count: int) -> FloatArray:
         if self.finished:
             raise FitnessError("tell() was called after the search had finished; start a new search.")
         values = _as_floats(fitness)
-        if values.shape != (count,):
+        expected = self._shape(count)
+        if values.shape != expected:
             raise FitnessError(
                 f"tell() got fitness of shape {values.shape}; ask() gave {count} masks, so the shape must be "
-                f"({count},)."
+                f"{expected}."
             )
         if not np.isfinite(values).all():
-            bad = int(np.flatnonzero(~np.isfinite(values))[0])
+            bad = int(np.argwhere(~np.isfinite(values))[0, 0])
             raise FitnessError(
                 f"tell() got fitness {values[bad]} for mask {bad}; every fitness must be finite. "
                 "Give a failed subset a large finite loss."
@@ -353,8 +359,9 @@ class Search(Generic[S]):
         return values
 
     def _observe(self, masks: Masks, fitness: FloatArray) -> None:
+        fitness = first_loss(fitness)
         self.evaluations += len(masks) * self.cost
-        answers = self._is_answer(masks)
+        answers = self.is_answer(masks)
         if answers.any():
             if not answers.all():
                 masks, fitness = masks[answers], fitness[answers]
@@ -371,7 +378,7 @@ class Search(Generic[S]):
         """Return the index of the best of these masks."""
         return int(np.lexsort((masks.sum(axis=1), fitness))[0] if self._parsimonious else np.argmin(fitness))
 
-    def _is_answer(self, masks: Masks) -> Mask:
+    def is_answer(self, masks: Masks) -> Mask:
         """Return which of these masks are within the limits, shape (P,)."""
         if self._passing is self._rules:
             return np.ones(len(masks), dtype=bool)
@@ -395,6 +402,11 @@ class Search(Generic[S]):
             np.array(masks, dtype=bool).reshape(len(sizes), self.n_features),
             np.array([best[size][0] for size in sizes], dtype=np.float64),
         )
+
+
+def first_loss(fitness: FloatArray) -> FloatArray:
+    """Return the loss that the search optimises, shape (P,), from one or more losses of each mask."""
+    return fitness if fitness.ndim == 1 else fitness[:, 0]
 
 
 def _as_floats(fitness: ArrayLike) -> FloatArray:

@@ -10,12 +10,18 @@ from os import PathLike
 import numpy as np
 
 from subswarm._checks import as_tuple, check_bool, shown
-from subswarm._search.ask_tell import Search
-from subswarm._search.budget import Budget
+from subswarm._search.ask_tell import Search, first_loss
 from subswarm._search.callbacks import Callback, Checkpoint, Recorder, check_callbacks
-from subswarm._search.objectives import ObjectiveLike, SearchObjective, as_objective, losses_from
-from subswarm._search.result import SearchResult, Snapshot
-from subswarm._search.run import SearchRun
+from subswarm._search.result import CostFront, SearchResult, Snapshot
+from subswarm._search.run import (
+    Budget,
+    ObjectiveLike,
+    SearchObjective,
+    SearchRun,
+    as_objective,
+    losses_from,
+    second_losses_from,
+)
 from subswarm._seeding import RandomSource
 from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.algorithms.base import AnyAlgorithm, State
@@ -185,7 +191,9 @@ def _start(algorithm: AnyAlgorithm | str, objective: SearchObjective, budget: Bu
             f"one subset costs {search.cost} evaluations, one for each repeat of the cross-validation, and the budget "
             f"allows {budget.evaluations}; allow more evaluations, or use fewer repeats."
         )
-    return SearchRun(search, algorithm_seconds=time.perf_counter() - started)  # rankings of the columns take time
+    seconds = time.perf_counter() - started  # rankings of the columns take time
+    tracks = objective.prices is not None or search.algorithm.n_losses > 1
+    return SearchRun(search, seconds, front=CostFront.empty(search.n_features) if tracks else None)
 
 
 def _run_until_stopped(
@@ -229,6 +237,7 @@ class _Question:
     cost: int
     state: State
     whole: bool
+    n_losses: int
     best_before: float
     seconds: float
 
@@ -327,6 +336,10 @@ def _score(questions: Sequence[_Question], objective: SearchObjective) -> list[F
         fitness = losses_from(objective, masks, np.concatenate(named) if places is on_single else None)
         stops = np.cumsum([len(questions[place].masks) for place in places[:-1]], dtype=np.intp)
         found.update(zip(places, np.split(fitness, stops) if len(stops) else [fitness], strict=True))
+    for place, question in enumerate(questions):
+        if question.n_losses > 1:
+            second = second_losses_from(objective, question.masks)
+            found[place] = np.column_stack([found[place], second])
     return [found[place] for place in range(len(questions))]
 
 
@@ -341,6 +354,7 @@ def _ask(run: SearchRun, budget: Budget) -> _Question:
         cost,
         search.state,
         whole=len(masks) <= room,
+        n_losses=search.algorithm.n_losses,
         best_before=search.best.fitness if search.answered else np.inf,
         seconds=time.perf_counter() - started,
     )
@@ -366,6 +380,8 @@ def _tell(
     run.evaluation_seconds += seconds
     run.algorithm_seconds += question.seconds + time.perf_counter() - started
     run.record_step(question.masks, question.best_before)
+    if question.partitions is None or search.n_partitions == 1:
+        run.track_front(question.masks, fitness, objective.prices)
     return Snapshot(
         best=search.best,
         evaluations=search.evaluations,
@@ -373,6 +389,6 @@ def _tell(
         spread=run.rows[-1][3],
         seconds=run.seconds,
         masks=question.masks,
-        fitness=fitness,
+        fitness=first_loss(fitness),
         state=question.state,
     )

@@ -1,25 +1,48 @@
-"""The plan of a search: which algorithm, how many fits, and what that takes. Fits are what an expensive model costs."""
+"""What happens before a search: its plan, and the compilation of the kernels that it needs.
+
+The plan says which algorithm is used, how many fits, and what that takes. Fits are what an expensive model costs. The
+kernels are compiled into numba's cache in a process started by `_compilation.compile_aside`.
+"""
 
 from __future__ import annotations
 
+import os
+import pickle
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.base import clone
 
+from subswarm._compilation import compile_aside, compiled_or_none, is_cached
 from subswarm._display import format_duration
 from subswarm._search import checkpoint_file
-from subswarm._search.budget import Budget
 from subswarm._search.callbacks import LONG_SECONDS
+from subswarm._search.loop import search
+from subswarm._search.run import Budget
+from subswarm._types import Estimator
 from subswarm.algorithms import TwoDElite, TwoDGuided, as_algorithm
 from subswarm.algorithms.base import AnyAlgorithm
 from subswarm.errors import SettingError
 from subswarm.objective.foldwise import FoldwiseObjective, foldwise
-from subswarm.objective.objective import Objective
+from subswarm.objective.objective import Objective, make_objective
 
-__all__ = ["AUTO", "AUTO_EVALUATIONS", "AUTO_SECONDS", "Plan", "PlanLimits", "is_auto", "plan_search"]
+__all__ = [
+    "AUTO",
+    "AUTO_EVALUATIONS",
+    "AUTO_SECONDS",
+    "Plan",
+    "PlanLimits",
+    "is_auto",
+    "main",
+    "plan_search",
+    "prepare_kernels",
+    "warm_up",
+]
 
 AUTO = "auto"
 AUTO_EVALUATIONS = 6000
@@ -183,3 +206,57 @@ def _planned(path: Path) -> int | None:
     values: Mapping[str, object] = {} if saved is None else saved.values
     planned = values.get("planned")
     return planned if isinstance(planned, int) and not isinstance(planned, bool) and planned > 0 else None
+
+
+_NEEDED: dict[str, dict[str, tuple[str, ...]]] = {
+    "gaussian_nb": {
+        "metrics.numba": ("column_lists", "count_correct"),
+        "naive_bayes.numba": ("widest_columns", "classify"),
+        "naive_bayes.products_numba": ("look_up", "classify_by_products"),
+    },
+    "knn": {"metrics.numba": ("column_lists", "count_correct"), "neighbors.numba": ("votes",)},
+}
+"""For the engines whose NumPy kernels give the same losses, the kernels that every search on classes calls."""
+_ROWS, _COLUMNS, _EVALUATIONS = 150, 12, 200
+_WORTH_IT = 500
+"""Evaluations from which a process of its own is started."""
+
+
+def prepare_kernels(objective: Objective, algorithm: AnyAlgorithm, evaluations: int | None, *, announce: bool) -> None:
+    """Have the kernels for a search compiled by another process, if they are not in numba's cache."""
+    needed = _NEEDED.get(objective.engine)
+    if needed is None or objective.scoring.name != "accuracy" or (evaluations is not None and evaluations < _WORTH_IT):
+        return
+    for module, names in needed.items():
+        kernels = compiled_or_none(f"subswarm.engines.{module}")
+        if kernels is None:
+            return
+        if not all(is_cached(getattr(kernels, name)) for name in names):
+            break
+    else:
+        return
+    n_classes = len(np.unique(objective.data.y))
+    with suppress(pickle.PicklingError, AttributeError, TypeError):
+        compile_aside(pickle.dumps((clone(objective.estimator), n_classes, algorithm)), announce=announce)
+
+
+def warm_up(estimator: Estimator, n_classes: int, algorithm: AnyAlgorithm) -> None:
+    """Score a few subsets of a small random table, and search on it, so that numba compiles what these need."""
+    rng = np.random.default_rng(0)
+    y = np.arange(_ROWS) % n_classes
+    X = rng.normal(size=(_ROWS, _COLUMNS)) + y[:, None]
+    objective = make_objective(estimator, X, y, cv=3, repeats=1, random_state=0)
+    few, many = rng.random((4, _COLUMNS)) < 0.3, rng.random((100, _COLUMNS)) < 0.6
+    for masks in (few, many, ~many):
+        objective(masks | (np.arange(_COLUMNS) == 0))
+    search(algorithm, make_objective(estimator, X, y, cv=3, random_state=0), Budget(evaluations=_EVALUATIONS), rng=0)
+
+
+def main() -> None:
+    """Read what to compile from standard input; the file that is the last argument is deleted at the end."""
+    try:
+        with suppress(AttributeError, OSError):
+            os.nice(5)
+        warm_up(*pickle.load(sys.stdin.buffer))
+    finally:
+        Path(sys.argv[-1]).unlink(missing_ok=True)

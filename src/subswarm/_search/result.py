@@ -1,4 +1,4 @@
-"""The result of a search, its history and what callbacks see."""
+"""The result of a search, its history, what callbacks see, and how much the subsets of several searches agree."""
 
 from __future__ import annotations
 
@@ -9,23 +9,31 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
 
-from subswarm._types import FloatArray, Front, IntArray, Masks, Subset
+from subswarm._types import FloatArray, Front, IntArray, Mask, Masks, Subset
 from subswarm.algorithms.base import Finalists, State
+from subswarm.algorithms.pareto.indicators import non_dominated
+from subswarm.errors import SettingError
 
 if TYPE_CHECKING:
     from subswarm.plot._methods import Plots
 
 __all__ = [
+    "CostFront",
     "History",
     "Recording",
     "SearchResult",
     "Snapshot",
+    "Stability",
+    "island_stability",
     "noise_width",
     "one_standard_error",
     "result_html",
     "rows_html",
     "smallest_not_worse",
+    "stability",
     "standard_error",
 ]
 
@@ -124,6 +132,7 @@ class SearchResult:
     engine : name of the engine that scored the subsets
     algorithm, settings : name and settings of the algorithm
     recording : all evaluated subsets, if the search was run with ``record=True``
+    cost_front : the subsets that are best in loss and cost, if the objective has prices or the algorithm two losses
     """
 
     best: Subset
@@ -141,6 +150,7 @@ class SearchResult:
     recording: Recording | None = None
     n_partitions: int = 1
     finalists: Finalists | None = None
+    cost_front: CostFront | None = None
 
     @property
     def plot(self) -> Plots:
@@ -168,6 +178,7 @@ class SearchResult:
             best=Subset(columns(self.best.mask), self.best.fitness),
             front=Front(columns(self.front.masks), self.front.fitness),
             recording=recording,
+            cost_front=None if self.cost_front is None else self.cost_front.on_columns(owner),
         )
 
     def _repr_html_(self) -> str:
@@ -178,6 +189,37 @@ class SearchResult:
             f"SearchResult({self.algorithm}: fitness {self.best.fitness:.6g} with {self.best.cardinality} of "
             f"{len(self.best.mask)} features, {self.evaluations} evaluations, stopped by {self.stop_reason})"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class CostFront:
+    """The subsets that no other one beats in both cost and loss; the cost may be a second loss.
+
+    Attributes
+    ----------
+    masks : the subsets, by ascending cost, shape (S, n)
+    costs, losses : their costs and losses, each of shape (S,)
+    """
+
+    masks: Masks
+    costs: FloatArray
+    losses: FloatArray
+
+    @classmethod
+    def empty(cls, n_features: int) -> CostFront:
+        return cls(np.empty((0, n_features), dtype=bool), np.empty(0), np.empty(0))
+
+    def with_more(self, masks: Masks, costs: FloatArray, losses: FloatArray) -> CostFront:
+        """Return the front with the non-dominated of these subsets; of equally good ones, that with fewest features."""
+        masks = np.concatenate([self.masks, masks])
+        costs, losses = np.concatenate([self.costs, costs]), np.concatenate([self.losses, losses])
+        order = np.lexsort((masks.sum(axis=1), losses, costs))
+        kept = order[non_dominated(costs[order], losses[order])]
+        return CostFront(masks[kept], costs[kept], losses[kept])
+
+    def on_columns(self, owner: IntArray) -> CostFront:
+        """Return the front with masks over columns; ``owner`` is the feature of each column, -1 for none."""
+        return replace(self, masks=np.asarray(self.masks[:, owner] & (owner >= 0)))
 
 
 def standard_error(result: SearchResult) -> float | None:
@@ -320,3 +362,61 @@ def _loss_chart(values: FloatArray, width: int = 240, height: int = 36) -> str:
         f'<svg width="{width}" height="{height}" role="img" aria-label="best loss from {high:.4g} to {low:.4g}">'
         f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="1.5"/></svg>'
     )
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Nogueira's Φ: 1 if all subsets are equal, about 0 if they agree no more than by chance.
+
+    Attributes
+    ----------
+    value : Φ; NaN if every subset is full or every subset is empty
+    low, high : limits of its confidence interval
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def stability(masks: ArrayLike, confidence: float = 0.95) -> Stability:
+    """Compute the measure of Nogueira, Sechidis and Brown (JMLR 18, 2018) for at least 2 subsets, one per row.
+
+    Examples
+    --------
+    >>> stability([[1, 0, 1, 0], [1, 0, 1, 0], [1, 0, 1, 0]]).value
+    1.0
+    """
+    chosen = np.asarray(masks, dtype=np.float64)
+    if chosen.ndim != 2 or len(chosen) < 2:
+        raise SettingError(f"stability needs at least 2 subsets, one per row; got an array of shape {chosen.shape}.")
+    count, d = chosen.shape
+    frequency = chosen.mean(axis=0)
+    size = chosen.sum(axis=1)
+    mean_size = float(size.mean())
+    chance = mean_size / d * (1.0 - mean_size / d)
+    if chance <= 0:
+        return Stability(float("nan"), float("nan"), float("nan"))
+    spread = count / (count - 1) * frequency * (1.0 - frequency)
+    value = float(1.0 - spread.mean() / chance)
+    terms = (
+        chosen @ frequency / d
+        - size * mean_size / d**2
+        + value / 2.0 * (2.0 * mean_size * size / d**2 - size / d - mean_size / d + 1.0)
+    ) / chance
+    deviation = float(np.sqrt(4.0 / count**2 * ((terms - terms.mean()) ** 2).sum()))
+    reach = float(stats.norm.ppf(0.5 + confidence / 2.0)) * deviation
+    return Stability(value, value - reach, value + reach)
+
+
+def island_stability(result: SearchResult, support: Mask) -> tuple[Stability | None, FloatArray | None]:
+    """Return how much the islands of a search agree, and the share of them that select each column.
+
+    The subsets are those of each island that correspond to the selected one. Both are None without islands.
+    """
+    finalists = result.finalists
+    if finalists is None or finalists.islands is None or finalists.islands.shape[1] < 2:
+        return None, None
+    same = np.flatnonzero((finalists.masks == support).all(axis=1))
+    masks = finalists.islands[same[0] if len(same) else 0]
+    return stability(masks), np.asarray(masks.mean(axis=0))

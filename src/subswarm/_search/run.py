@@ -1,23 +1,243 @@
-"""A search in progress: its history, its timing and the evaluations it has asked for."""
+"""One run of a search: its budget, the objective it asks for losses, its history and its timing."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from subswarm._search.ask_tell import AnySearch, Search
-from subswarm._search.objectives import SearchObjective
-from subswarm._search.result import History, SearchResult
-from subswarm._types import AnyArray, FloatArray, IntArray, Masks
+from subswarm._checks import check_int, check_real, shown
+from subswarm._search.ask_tell import AnySearch, Search, first_loss
+from subswarm._search.result import CostFront, History, SearchResult
+from subswarm._types import AnyArray, FloatArray, IntArray, Limits, Mask, Masks
 from subswarm.algorithms import name_of
 from subswarm.algorithms import state as plain
+from subswarm.algorithms.base import Ranking
 from subswarm.algorithms.masks import spread
-from subswarm.errors import DamagedCheckpointError, SettingError
+from subswarm.errors import DamagedCheckpointError, FitnessError, SettingError
 
-__all__ = ["SearchRun"]
+__all__ = ["Budget", "FunctionObjective", "ObjectiveLike", "SearchObjective", "SearchRun", "as_objective"]
+
+
+class ObjectiveLike(Protocol):
+    """Any function from masks (P, n) to losses (P,); lower is better."""
+
+    def __call__(self, masks: Masks, /) -> FloatArray: ...
+
+
+@runtime_checkable
+class SearchObjective(Protocol):
+    """An objective that knows its features, its repeats and its data, such as `subswarm.Objective`.
+
+    Attributes
+    ----------
+    n_features : number of features to select from
+    n_partitions : number of repeats of the cross-validation
+    n_left_out : number of blocks of rows that repeats leave out; 0 unless the objective is cross-fitted
+    n_rows : number of rows of the table; None if there is no table
+    limits : the limits that the caller sets for subsets
+    ranking : computes the scores of a feature ranking by name; None if there is no data
+    computed : distinct evaluations computed so far; None if they are not counted
+    engine : name of what computes the losses
+    at_once : number of subsets that are scored at the same time, by that many workers
+    prices : price of each feature, shape (n,), for a front of loss and cost; None for no prices
+    """
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def n_partitions(self) -> int: ...
+
+    @property
+    def n_left_out(self) -> int: ...
+
+    @property
+    def n_rows(self) -> int | None: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    @property
+    def ranking(self) -> Ranking | None: ...
+
+    @property
+    def computed(self) -> int | None: ...
+
+    @property
+    def engine(self) -> str: ...
+
+    @property
+    def at_once(self) -> int: ...
+
+    @property
+    def prices(self) -> FloatArray | None: ...
+
+    def __call__(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray:
+        """Return the losses of the masks, each on the repeat that ``partitions`` names, or on all of them."""
+        ...
+
+    def losses_of(self, mask: Mask, /) -> FloatArray | None:
+        """Return the loss of one subset in each fold; None if there are no folds."""
+        ...
+
+    def other_losses(self, masks: Masks, /) -> FloatArray:
+        """Return the losses of the masks by further scorers, shape (P, number of these scorers), on all repeats."""
+        ...
+
+    def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
+        """Return the importances of the features in the models last fitted on these masks, shape (P, n).
+
+        None if they are unknown. Losses must have been asked for first; nothing is fitted here.
+        """
+        ...
+
+    def fingerprint_parts(self) -> dict[str, str]:
+        """Return digests, by name, of everything the losses depend on; empty if that is unknown."""
+        ...
+
+
+class FunctionObjective:
+    """A plain function of masks as a `SearchObjective`.
+
+    A callable object may also provide any of ``n_features``, ``n_partitions``, ``computed``, ``engine``, ``losses_of``,
+    ``fingerprint_parts`` and ``fingerprint``; with ``n_partitions`` above 1 it takes the repeats as second argument.
+    """
+
+    def __init__(self, function: Callable[..., FloatArray], n_features: int | None = None) -> None:
+        found = n_features if n_features is not None else getattr(function, "n_features", None)
+        if found is None:
+            raise SettingError("the objective does not say how many features there are; pass n_features=...")
+        check_int("n_features", found, low=1)
+        self._function = function
+        self.n_features = int(found)
+        self.n_partitions: int = getattr(function, "n_partitions", 1)
+        check_int("n_partitions", self.n_partitions, low=1)
+        self.n_left_out = 0
+        self.n_rows: int | None = None
+        self.limits = Limits()
+        self.ranking: Ranking | None = None
+        self.engine = str(getattr(function, "engine", "function"))
+        self.at_once = 1
+        self.prices: FloatArray | None = None
+
+    def __call__(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray:
+        return self._function(masks) if partitions is None else self._function(masks, partitions)
+
+    @property
+    def computed(self) -> int | None:
+        return getattr(self._function, "computed", None)
+
+    def losses_of(self, mask: Mask, /) -> FloatArray | None:
+        losses_of: Callable[[Mask], FloatArray] | None = getattr(self._function, "losses_of", None)
+        return None if losses_of is None else losses_of(mask)
+
+    def other_losses(self, masks: Masks, /) -> FloatArray:
+        return np.empty((len(masks), 0))
+
+    def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
+        return None
+
+    def fingerprint_parts(self) -> dict[str, str]:
+        parts: Callable[[], dict[str, str]] | None = getattr(self._function, "fingerprint_parts", None)
+        if parts is not None:
+            return dict(parts())
+        fingerprint: Callable[[], str] | None = getattr(self._function, "fingerprint", None)
+        return {} if fingerprint is None else {"objective": str(fingerprint())}
+
+
+def as_objective(objective: object, n_features: int | None = None) -> SearchObjective:
+    """Return the objective as a `SearchObjective`; ``n_features`` is needed only for a plain function."""
+    if isinstance(objective, type) or not callable(objective):
+        raise SettingError(
+            f"objective must be a function from masks to losses, such as make_objective(...); got {shown(objective)}."
+        )
+    if not isinstance(objective, SearchObjective):
+        return FunctionObjective(objective, n_features)
+    if n_features is not None:
+        check_int("n_features", n_features, low=1)
+        if n_features != objective.n_features:
+            raise SettingError(f"n_features is {n_features}, but the objective has {objective.n_features} features.")
+    return objective
+
+
+def losses_from(objective: SearchObjective, masks: Masks, partitions: IntArray | None) -> FloatArray:
+    """Return the losses of a batch as an array of shape (P,); raise FitnessError if the objective returns no losses."""
+    found: object = objective(masks) if partitions is None else objective(masks, partitions)
+    try:
+        losses = np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise FitnessError(
+            f"the objective must return one number for each mask; got {shown(found)} for {len(masks)} masks."
+        ) from None
+    if losses.shape != (len(masks),):
+        raise FitnessError(
+            f"the objective must return one number for each mask; got an array of shape {losses.shape} for "
+            f"{len(masks)} masks."
+        )
+    return losses
+
+
+def second_losses_from(objective: SearchObjective, masks: Masks) -> FloatArray:
+    """Return the losses by the second scorer, shape (P,); raise SettingError unless there are two scorers."""
+    losses = np.asarray(objective.other_losses(masks), dtype=np.float64)
+    if losses.shape != (len(masks), 1):
+        raise SettingError(
+            'objectives="scores" minimises the losses by two scorers, and the objective has '
+            f'{losses.shape[1] + 1}; set scoring to two of them, such as ["accuracy", "neg_log_loss"].'
+        )
+    return losses[:, 0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """The limits of a search; it stops at the first one it reaches.
+
+    Parameters
+    ----------
+    evaluations : int or None, default=6000
+        Maximum number of subsets to evaluate, including initial and repeated ones. If the cross-validation is
+        repeated, each repeat that a subset is scored on counts. A last batch that does not fit is evaluated in part.
+    seconds : float or None
+        Wall-clock time. It is kept to one evaluation or about 10 %, whichever is longer; a batch is evaluated in part.
+        (`search_together` checks it between batches.)
+    target : float or None
+        Stop once the best loss is at most this value.
+    patience : int or None
+        Stop after this many evaluations without a better subset.
+
+    Examples
+    --------
+    >>> Budget(evaluations=300, patience=100)
+    Budget(evaluations=300, seconds=None, target=None, patience=100)
+    """
+
+    evaluations: int | None = 6000
+    seconds: float | None = None
+    target: float | None = None
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        check_int("evaluations", self.evaluations, low=1, optional=True)
+        check_real("seconds", self.seconds, low=0, optional=True)
+        check_real("target", self.target, optional=True)
+        check_int("patience", self.patience, low=1, optional=True)
+        if self.evaluations is self.seconds is self.target is self.patience is None:
+            raise SettingError(
+                "a budget needs at least one limit; got None for evaluations, seconds, target and patience."
+            )
+
+    def progress(self, evaluations: int, seconds: float) -> float:
+        """Return the share of the budget spent, 0 to 1; by evaluations if they are limited, which is reproducible."""
+        if self.evaluations is not None:
+            return min(1.0, evaluations / self.evaluations)
+        if self.seconds:
+            return float(min(1.0, seconds / self.seconds))
+        return 0.0
+
 
 _HISTORY = ("evaluations", "best_fitness", "best_cardinality", "spread", "seconds")
 """Columns of the history, one row a step."""
@@ -37,6 +257,7 @@ class SearchRun:
     improved_at : evaluations at the last improvement of the best subset
     rows : the history, one row for each step
     evaluated : keys of the distinct evaluations asked for, if they are tracked
+    front : the best subsets in loss and cost, if they are tracked
     """
 
     search: AnySearch
@@ -45,6 +266,7 @@ class SearchRun:
     improved_at: int = 0
     rows: list[tuple[float, ...]] = field(default_factory=list)
     evaluated: dict[bytes, None] = field(default_factory=dict)
+    front: CostFront | None = None
 
     @property
     def seconds(self) -> float:
@@ -72,6 +294,15 @@ class SearchRun:
         else:
             found = [key.tobytes() for key in keys]
         self.evaluated.update(dict.fromkeys(found))
+
+    def track_front(self, masks: Masks, fitness: FloatArray, prices: FloatArray | None) -> None:
+        """Remember the subsets that are best in loss and cost; losses on single repeats do not compare."""
+        if self.front is None:
+            return
+        within = self.search.is_answer(masks)
+        masks, fitness = masks[within], fitness[within]
+        costs = masks @ prices if fitness.ndim == 1 and prices is not None else fitness[:, 1]
+        self.front = self.front.with_more(masks, costs, first_loss(fitness))
 
     def history(self) -> History:
         columns = np.array(self.rows, dtype=np.float64).reshape(-1, len(_HISTORY)).T
@@ -109,6 +340,7 @@ class SearchRun:
             settings=plain.settings_of(search.algorithm),
             n_partitions=search.n_partitions,
             finalists=search.finalists,
+            cost_front=self.front,
         )
 
     def _count_computed(self, objective: SearchObjective) -> int:
@@ -124,6 +356,9 @@ class SearchRun:
         arrays["history"] = np.array(self.rows, dtype=np.float64).reshape(-1, len(_HISTORY))
         keys = np.frombuffer(b"".join(self.evaluated), dtype=np.uint8)
         arrays["evaluated"] = keys.reshape(len(self.evaluated), -1) if len(keys) else keys.reshape(0, 0)
+        if self.front is not None:
+            front = {"masks": self.front.masks, "costs": self.front.costs, "losses": self.front.losses}
+            arrays |= {f"cost_front.{name}": array for name, array in front.items()}
         return arrays, values | {
             "algorithm_seconds": self.algorithm_seconds,
             "evaluation_seconds": self.evaluation_seconds,
@@ -142,6 +377,7 @@ class SearchRun:
             improved_at=plain.whole_number(values, "improved_at", low=0, high=search.evaluations),
             rows=[tuple(row) for row in _checked_history(search, arrays).tolist()],
             evaluated=_checked_keys(search, arrays),
+            front=None if self.front is None else _checked_front(search, arrays),
         )
 
 
@@ -158,6 +394,15 @@ def _checked_history(search: AnySearch, arrays: Mapping[str, AnyArray]) -> Float
     if history[:, 3:].min(initial=0) < 0:
         raise DamagedCheckpointError("its history has a spread or a time below zero")
     return history
+
+
+def _checked_front(search: AnySearch, arrays: Mapping[str, AnyArray]) -> CostFront:
+    masks = plain.array_of(arrays, "cost_front.masks", np.bool_, (None, search.n_features))
+    costs = plain.array_of(arrays, "cost_front.costs", np.float64, (len(masks),))
+    losses = plain.array_of(arrays, "cost_front.losses", np.float64, (len(masks),))
+    if not np.isfinite([costs, losses]).all() or (np.diff(costs) <= 0).any() or (np.diff(losses) >= 0).any():
+        raise DamagedCheckpointError("its front of loss and cost has subsets that are worse than others")
+    return CostFront(masks, costs, losses)
 
 
 def _checked_keys(search: AnySearch, arrays: Mapping[str, AnyArray]) -> dict[bytes, None]:

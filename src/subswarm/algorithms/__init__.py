@@ -16,12 +16,12 @@ from subswarm.algorithms.elite.swarm import TwoDElite
 from subswarm.algorithms.filters import MRMR, AnovaF, MutualInformation, RankingSearch, ReliefF
 from subswarm.algorithms.genetic import GeneticAlgorithm
 from subswarm.algorithms.guided import TwoDGuided
-from subswarm.algorithms.layout import Layout
 from subswarm.algorithms.pareto.nsga2 import NSGA2
 from subswarm.algorithms.pareto.swarm import ParetoSwarm, TwoDPareto
 from subswarm.algorithms.race import Race
 from subswarm.algorithms.random_search import RandomSearch
 from subswarm.algorithms.sequential import SBFS, SBS, SFFS, SFS, PlusLMinusR
+from subswarm.algorithms.state import Layout
 from subswarm.algorithms.tabu import TabuSearch
 from subswarm.algorithms.threshold_pso import PSO42, ErFS
 from subswarm.algorithms.two_d.swarm import Pull, Swarm, TwoD, TwoDCLPSO, TwoDGPSO, TwoDLPSO, TwoDUPSO

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from subswarm._checks import check_int, check_real
 from subswarm._types import FloatArray, Masks
 from subswarm.algorithms.base import Algorithm, State
-from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.state import Layout
 from subswarm.errors import SettingError
 
 __all__ = ["EXCLUDE", "INCLUDE", "AntColony", "Colony", "inclusion_probability", "renewed_pheromone"]

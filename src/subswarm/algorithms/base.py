@@ -12,8 +12,8 @@ from numpy.random import Generator
 
 from subswarm._checks import as_tuple, check_int
 from subswarm._types import FloatArray, IntArray, Limits, Mask, Masks
-from subswarm.algorithms.layout import StatePart
 from subswarm.algorithms.masks import SubsetRules
+from subswarm.algorithms.state import StatePart
 from subswarm.errors import SettingError
 
 __all__ = ["Algorithm", "AnyAlgorithm", "Finalists", "Problem", "Ranking", "State"]
@@ -182,6 +182,11 @@ class Algorithm(ABC, Generic[S]):
     def with_costs(self, costs: tuple[float, ...]) -> Self:
         """Return the algorithm for features of these prices; the default ignores them."""
         return self
+
+    @property
+    def n_losses(self) -> int:
+        """Losses of each mask that `step` is told: with more than one, ``fitness`` has shape (P, n_losses)."""
+        return 1
 
     @abstractmethod
     def begin(self, n_features: int, rng: Generator) -> S:

@@ -12,9 +12,8 @@ from scipy.special import expit
 from subswarm._checks import check_choice, check_int, check_real
 from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.algorithms.base import Algorithm, State
-from subswarm.algorithms.bests import Bests, first_bests, improved, updated
-from subswarm.algorithms.control import Control, controlled_settings
-from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.particles import Bests, Control, controlled_settings, first_bests, improved, updated
+from subswarm.algorithms.state import Layout
 from subswarm.errors import SettingError
 
 __all__ = [

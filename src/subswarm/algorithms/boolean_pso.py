@@ -11,8 +11,8 @@ from numpy.random import Generator
 from subswarm._checks import check_int, check_real
 from subswarm._types import FloatArray, Masks
 from subswarm.algorithms.base import Algorithm, State
-from subswarm.algorithms.bests import Bests, first_bests, improved, updated
-from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.particles import Bests, first_bests, improved, updated
+from subswarm.algorithms.state import Layout
 from subswarm.algorithms.two_d.learning import ranked_features
 
 __all__ = ["BooleanPSO", "BooleanSwarm", "at_most", "boolean_velocity"]

@@ -11,8 +11,8 @@ from numpy.random import Generator
 from subswarm._checks import check_real
 from subswarm._types import FloatArray, IntArray, Mask, Masks
 from subswarm.algorithms.base import Algorithm, State
-from subswarm.algorithms.layout import Layout, StatePart
 from subswarm.algorithms.masks import SubsetRules
+from subswarm.algorithms.state import Layout, StatePart
 from subswarm.errors import SettingError
 
 __all__ = ["BranchAndBound", "Nodes", "Tree"]

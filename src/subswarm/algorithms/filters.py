@@ -15,8 +15,8 @@ from numpy.random import Generator
 from subswarm._checks import as_tuple, check_int, check_real
 from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.algorithms.base import Algorithm, Problem, State
-from subswarm.algorithms.layout import Layout
 from subswarm.algorithms.masks import SubsetRules
+from subswarm.algorithms.state import Layout
 from subswarm.errors import SettingError
 
 __all__ = ["MRMR", "AnovaF", "MutualInformation", "Prefixes", "RankingSearch", "ReliefF", "prefixes"]

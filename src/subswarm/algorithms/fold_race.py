@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from subswarm._types import FloatArray, IntArray, Mask, Masks
-from subswarm.algorithms.layout import Layout, StatePart
+from subswarm.algorithms.state import Layout, StatePart
 
 __all__ = ["FoldRace"]
 

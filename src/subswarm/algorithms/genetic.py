@@ -11,7 +11,7 @@ from numpy.random import Generator
 from subswarm._checks import check_choice, check_int, check_real
 from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.algorithms.base import Algorithm, State
-from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.state import Layout
 from subswarm.algorithms.two_d.learning import wheel_position
 
 __all__ = ["GeneticAlgorithm", "Population", "crossed", "flipped", "selection_weights"]

@@ -26,8 +26,8 @@ from subswarm._checks import check_int, check_real
 from subswarm._types import FloatArray, IntArray, Mask, Masks
 from subswarm.algorithms.base import Algorithm, Finalists, State
 from subswarm.algorithms.fold_race import FoldRace
-from subswarm.algorithms.layout import Layout, StatePart
 from subswarm.algorithms.masks import SubsetRules
+from subswarm.algorithms.state import Layout, StatePart
 from subswarm.errors import SettingError
 
 __all__ = ["Guided", "TwoDGuided"]

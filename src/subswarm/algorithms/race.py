@@ -11,8 +11,8 @@ from numpy.random import Generator
 from subswarm._checks import check_int, shown
 from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm, Finalists, Problem, State
-from subswarm.algorithms.layout import Layout
 from subswarm.algorithms.masks import SubsetRules
+from subswarm.algorithms.state import Layout
 from subswarm.errors import SettingError
 
 __all__ = ["Race", "RaceState"]
@@ -122,6 +122,8 @@ class Race(Algorithm[RaceState]):
         check_int("n_partitions", self.n_partitions, low=1, optional=True)
         if not isinstance(self.algorithm, Algorithm):
             raise SettingError(f"a race runs an algorithm such as TwoDUPSO(); got {shown(self.algorithm)}.")
+        if self.algorithm.n_losses > 1:
+            raise SettingError('a race compares subsets by one loss; use an algorithm without objectives="scores".')
         inner = self.algorithm.with_partitions(1)
         object.__setattr__(self, "algorithm", inner)
         for name in (*(shared.name for shared in fields(Algorithm)), "parsimonious", "needs_monotone"):

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from subswarm._checks import check_choice, check_int
 from subswarm._types import FloatArray, Masks
 from subswarm.algorithms.base import Algorithm, State
-from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.state import Layout
 from subswarm.algorithms.two_d.learning import ranked_features
 
 __all__ = ["Batch", "RandomSearch"]

@@ -12,8 +12,8 @@ from numpy.random import Generator
 from subswarm._checks import check_bool, check_int
 from subswarm._types import FloatArray, Mask, Masks
 from subswarm.algorithms.base import Algorithm, AnyAlgorithm, State
-from subswarm.algorithms.layout import Layout
 from subswarm.algorithms.masks import SubsetRules
+from subswarm.algorithms.state import Layout
 from subswarm.errors import SettingError
 
 __all__ = [

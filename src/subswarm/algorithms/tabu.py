@@ -11,8 +11,8 @@ from numpy.random import Generator
 from subswarm._checks import check_int
 from subswarm._types import FloatArray, IntArray, Mask, Masks
 from subswarm.algorithms.base import Algorithm, State
-from subswarm.algorithms.layout import Layout
 from subswarm.algorithms.masks import SubsetRules
+from subswarm.algorithms.state import Layout
 
 __all__ = ["TabuSearch", "Trail", "chosen_neighbour", "neighbours"]
 

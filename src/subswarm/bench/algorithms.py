@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subswarm._models import MODELS, make_model
-from subswarm._search.budget import Budget
 from subswarm._search.loop import search
 from subswarm._search.result import SearchResult
+from subswarm._search.run import Budget
 from subswarm.algorithms import BranchAndBound, GeneticAlgorithm, RankingSearch, get_algorithm, names
 from subswarm.algorithms.sequential import Stepwise
 from subswarm.datasets import Dataset, load_dataset

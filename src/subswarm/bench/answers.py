@@ -36,13 +36,13 @@ from sklearn.preprocessing import StandardScaler
 from subswarm._checks import check_choice, suggest
 from subswarm._compilation import wait_for_compiler
 from subswarm._models import MODELS, make_model
+from subswarm._search.result import stability
 from subswarm._seeding import seed_of_repeat, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask
 from subswarm.datasets import is_present, load_dataset, names
 from subswarm.errors import DatasetError, SettingError
 from subswarm.objective.filters import ranking_scores
 from subswarm.selector import SwarmSelector
-from subswarm.study.analysis.stability import stability
 from subswarm.study.analysis.text_table import Grid, render
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from subswarm._models import make_model
-from subswarm._search.budget import Budget
 from subswarm._search.loop import search
+from subswarm._search.run import Budget
 from subswarm._types import Masks
 from subswarm.algorithms import get_algorithm
 from subswarm.bench.engines import half_full_masks

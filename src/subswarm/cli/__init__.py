@@ -10,8 +10,7 @@ from subswarm._version import __version__
 from subswarm.cli import bench
 from subswarm.cli.algorithms import algorithms
 from subswarm.cli.datasets import datasets
-from subswarm.cli.panels import SelectCommand
-from subswarm.cli.select import select
+from subswarm.cli.select import SelectCommand, select
 from subswarm.cli.study import study_app
 
 __all__ = ["app"]

@@ -148,6 +148,9 @@ def pareto(
         float, typer.Option(min=0, max=0.9, help="Share of the rows kept from the searches, to score the fronts on.")
     ] = 0.0,
     jobs: Annotated[int, typer.Option(help="Number of workers; -1 means all cores.")] = 1,
+    device: Annotated[
+        str, typer.Option(help="cpu or cuda, where the subsets are scored; the losses are equal.")
+    ] = "cpu",
     store: Annotated[
         Path | None, typer.Option(help="A file that keeps the fronts; runs that are in it are not run again.")
     ] = None,
@@ -159,11 +162,13 @@ def pareto(
     from subswarm.bench.algorithms import replace_tables
     from subswarm.bench.pareto import FrontRun, format_tables, measure
     from subswarm.datasets import is_present, names
+    from subswarm.engines.base import check_device
 
     def report(row: FrontRun) -> None:
         typer.echo(f"{row.dataset}, {row.model}, {row.algorithm}, run {row.run}: {row.hypervolume:.4f}", err=True)
 
     check_jobs("--jobs", jobs)
+    check_device(device)
     check_output(store, option="--store")
     check_output(out, option="--out")
     selected_models = models.split(",")
@@ -179,6 +184,7 @@ def pareto(
             evaluations=evaluations,
             unseen=unseen,
             n_jobs=jobs,
+            device=device,
             store=store,
             report=report,
         )

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subswarm._checks import check_int, shown
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray
-from subswarm.engines.columns import library_of
+from subswarm.engines.data import library_of
 from subswarm.errors import SettingError
 
 __all__ = ["Booster", "stopped_early"]

@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from sklearn.base import clone
 
+from subswarm._compilation import kernels_of, ready_kernels, ready_or_none
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Masks
-from subswarm.engines.compiled import kernels_of, ready_kernels, ready_or_none
 from subswarm.engines.data import Codes, Fold, FoldedData, Int64Array
 from subswarm.engines.metrics import FixedPredictions, batch_metric, needed_predictions
 from subswarm.engines.reference import EstimatorEngine
@@ -51,10 +51,10 @@ class FastEngine(ABC):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             scores = self._scores(np.ascontiguousarray(masks))
-        finite = np.isfinite(scores)
-        if finite.all():
+        accepted = self._data.scoring.accepts(scores)
+        if accepted.all():
             return self._data.scoring.loss(scores)
-        scored = finite.all(axis=1)
+        scored = accepted.all(axis=1)
         losses = np.empty_like(scores)
         losses[scored] = self._data.scoring.loss(scores[scored])
         losses[~scored] = self._reference.fold_losses(masks[~scored])
@@ -138,4 +138,4 @@ def column_lists(masks: Masks) -> tuple[Int64Array, Int64Array]:
 
 
 def _counting() -> ModuleType:
-    return ready_kernels("subswarm.engines.counting_")
+    return ready_kernels("subswarm.engines.metrics.")

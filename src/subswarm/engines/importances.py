@@ -11,8 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.pipeline import Pipeline
 
 from subswarm._types import AnyArray, Estimator, FloatArray, Mask, Scorer
-from subswarm.engines.columns import is_frame
-from subswarm.engines.data import FoldedData
+from subswarm.engines.data import FoldedData, is_frame
 from subswarm.engines.reference import try_scores
 
 __all__ = ["FoldFit", "importances_of", "offers_importances", "score_fold"]

@@ -10,8 +10,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils._param_validation import InvalidParameterError
 
 from subswarm._types import Estimator, FloatArray, Mask, Masks
-from subswarm.engines.columns import for_columns, params_for_columns
-from subswarm.engines.data import FoldedData
+from subswarm.engines.data import WORST_LOSS, FoldedData, for_columns, params_for_columns
 from subswarm.engines.workers import Workers
 from subswarm.errors import ScoringError, SettingError
 
@@ -87,9 +86,10 @@ def try_scores(estimator: Estimator, data: FoldedData, mask: Mask) -> FloatArray
             scores = fold_scores(estimator, data, mask)
         except Exception as error:
             return error
-    if np.isfinite(scores).all():
+    if data.scoring.accepts(scores).all():
         return scores
+    what = f"not below {WORST_LOSS:g} in size" if np.isfinite(scores).all() else "not finite"
     return ScoringError(
-        f"scoring {data.scoring.name!r} gave scores that are not finite, {scores}; a search needs a finite score in "
-        "every fold."
+        f"scoring {data.scoring.name!r} gave scores that are {what}, {scores}; a search needs a finite score in every "
+        "fold."
     )

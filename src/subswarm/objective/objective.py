@@ -12,7 +12,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import get_tags
 
@@ -20,17 +20,24 @@ from subswarm._checks import as_masks, check_bool, check_int, check_jobs, shown
 from subswarm._fingerprint import digest
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Limits, Mask, Masks, Scorings, Splits
 from subswarm.engines.base import DEFAULT_MAX_BYTES, Engine, engine_for, uses_fast_engine
-from subswarm.engines.columns import cloneable
 from subswarm.engines.data import FoldedData, Scoring
 from subswarm.engines.reference import fold_scores
-from subswarm.errors import DataError, SettingError, SubswarmWarning
+from subswarm.errors import DataError, SubswarmWarning
 from subswarm.objective.constraints import Space
 from subswarm.objective.filters import ranking_scores
 from subswarm.objective.folds import cross_fit_folds, fixed_folds, is_number, partitions_in
-from subswarm.objective.scoring import resolve_scoring, scoring_for_target
-from subswarm.objective.validation import allows_nan, check_groups, check_sample_weight, check_target, read_table
+from subswarm.objective.scoring import resolve_all, scoring_for_target
+from subswarm.objective.validation import (
+    check_estimator,
+    check_groups,
+    check_metadata,
+    check_sample_weight,
+    check_target,
+    clone_estimator,
+    read_table,
+)
 
-__all__ = ["ColumnsView", "Engines", "Objective", "check_estimator", "make_objective"]
+__all__ = ["ColumnsView", "Engines", "Objective", "make_objective"]
 
 
 Refold = Callable[[int, int], "Objective"]
@@ -83,6 +90,7 @@ class Objective:
         self._estimator = estimator
         self._data = data
         self._engines = engines
+        self._by_others: list[Objective] | None = None
         self._memos: list[dict[bytes, FloatArray]] = [{} for _ in range(data.n_partitions)]
         self._warned = False
         self.asked = 0
@@ -146,7 +154,7 @@ class Objective:
                 scores = fold_scores(constant, replace(data, params={}), np.ones(self.n_features, dtype=bool))
         except Exception:  # a scorer that needs a decision function, say
             return None
-        return np.asarray(data.scoring.loss(scores)) if np.isfinite(scores).all() else None
+        return np.asarray(data.scoring.loss(scores)) if data.scoring.accepts(scores).all() else None
 
     def on_new_folds(self, repeats: int) -> Objective | None:
         """Return an objective with repeats of other folds of all rows; None if the folds were not drawn from a seed.
@@ -165,6 +173,18 @@ class Objective:
         losses = self.fold_losses(_one_mask(mask, self.n_features))[0]
         self.asked = asked
         return np.array(losses)
+
+    def other_losses(self, masks: ArrayLike, /) -> FloatArray:
+        """Return the loss of each mask by the second, third, ... scorer, shape (P, number of these), on all repeats."""
+        masks = as_masks(masks, self.n_features)
+        if self._by_others is None:
+            self._by_others = [self._scored_by(scoring) for scoring in self._data.other_scorings]
+        return np.array([scored(masks) for scored in self._by_others]).reshape(-1, len(masks)).T
+
+    def _scored_by(self, scoring: Scoring) -> Objective:
+        """Return the objective on the same folds with another scorer, and with losses remembered of its own."""
+        data = replace(self._data, scoring=scoring, other_scorings=())
+        return Objective(self._estimator, data, self._engines.for_data(data), self._ranking_seed)
 
     def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
         """Return the importances of the columns in the fitted models; None, because this objective keeps none."""
@@ -273,6 +293,11 @@ class Objective:
     def limits(self) -> Limits:
         """The limits on subsets: none."""
         return Limits()
+
+    @property
+    def prices(self) -> FloatArray | None:
+        """The prices of the columns: none."""
+        return None
 
     def ranking(self, name: str, partition: int | None = None, /) -> FloatArray:
         """Return the scores of all columns in the ranking of this name, such as "mrmr".
@@ -406,7 +431,7 @@ def make_objective(
         others. The losses on the left-out rows always use all rows.
     scoring : name, callable or None
         The loss is ``1 - score``, or ``-score`` for names that begin with ``neg_``. Of several scorers, a list of names
-        or a dict, the first is used.
+        or a dict, the first is used; `Objective.other_losses` has the losses by the others.
     groups : array of shape (N,), optional
         Passed to the splitter.
     n_jobs : int or None
@@ -453,7 +478,7 @@ def make_objective(
     target = check_target(y, n_rows, numeric=is_regressor(estimator), multi_output=tags.target_tags.multi_output)
     check_groups(groups, n_rows)
     check_sample_weight(estimator, params or {})
-    scorer = resolve_scoring(estimator, _scoring_with_note(estimator, scoring, target))
+    scorer, *others = resolve_all(estimator, _scoring_with_note(estimator, scoring, target)).values()
     check_bool("cross_fit", cross_fit)
     check_int("max_rows", max_rows, low=LEAST_MAX_ROWS, optional=True)
     divided = None
@@ -490,6 +515,7 @@ def make_objective(
         n_partitions=repeats if divided is not None else partitions_in(cv, len(folds), repeats),
         frame=checked.frame,
         is_plain=checked.is_plain,
+        other_scorings=tuple(others),
     )
     estimator = clone_estimator(estimator)
     _check_fit(estimator, data)
@@ -588,44 +614,11 @@ def _scoring_with_note(estimator: Estimator, scoring: Scorings, y: AnyArray) -> 
     return found
 
 
-def clone_estimator(estimator: Estimator) -> Estimator:
-    """Return an unfitted copy of the estimator; raise DataError if scikit-learn cannot make one."""
-    try:
-        copy: Estimator = clone(cloneable(estimator))
-    except (RecursionError, RuntimeError, TypeError) as error:
-        raise DataError(f"estimator cannot be cloned by scikit-learn: {error}") from error
-    return copy
-
-
 def _one_mask(mask: ArrayLike, n_features: int) -> Mask:
     masks = as_masks(mask, n_features)
     if len(masks) != 1:
         raise DataError(f"expected one mask of shape ({n_features},); got {len(masks)} masks.")
     return np.asarray(masks[0])
-
-
-def check_estimator(estimator: object) -> None:
-    """Raise DataError unless the estimator is an object with a fit method and scikit-learn's tags."""
-    if not hasattr(estimator, "fit") or isinstance(estimator, type):
-        raise DataError(
-            f"estimator must be a scikit-learn estimator object with a fit method; got {shown(estimator)}. "
-            "Pass an instance, such as GaussianNB()."
-        )
-    try:
-        get_tags(estimator), allows_nan(estimator)  # type: ignore[arg-type]
-    except Exception as error:  # a class without tags, or settings that tags cannot be computed from
-        raise DataError(
-            f"scikit-learn cannot read the tags of {shown(estimator)}: {str(error).rstrip('.')}. An estimator must "
-            "derive from sklearn.base.BaseEstimator, and its settings must be valid."
-        ) from error
-
-
-def check_metadata(params: object) -> None:
-    """Raise SettingError unless the metadata are a dict of names and values, or None."""
-    if params is not None and not (isinstance(params, Mapping) and all(isinstance(name, str) for name in params)):
-        raise SettingError(
-            f"params must be a dict of metadata by name, such as sample_weight, or None; got {shown(params)}."
-        )
 
 
 class Engines:
@@ -662,6 +655,21 @@ class Engines:
         chosen = settings | {"engine": "estimator" if settings["engine"] == "estimator" else "auto"}
         return partial(engine_for, self._estimator, replace(self._data, scoring=scoring), **chosen)
 
+    def for_data(self, data: FoldedData) -> Engines:
+        """Return engines with the same settings for other data; they need not be fast if the scorer has no fast one."""
+        settings = self._engine_for.keywords
+        engine = "estimator" if settings["engine"] == "estimator" else "auto"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SubswarmWarning)  # of a device that has no engine for this scorer
+            return Engines(
+                self._estimator,
+                data,
+                engine=engine,
+                device=settings["device"],
+                n_jobs=settings["n_jobs"],
+                max_bytes=settings["max_bytes"] * data.n_partitions,
+            )
+
     def __getitem__(self, partition: int) -> Engine:
         if partition not in self._made:
             with warnings.catch_warnings():
@@ -671,21 +679,25 @@ class Engines:
 
 
 class ColumnsView:
-    """An objective for masks over the features of a space instead of columns."""
+    """An objective for masks over the features of a space instead of columns, which may have prices, shape (n,)."""
 
-    def __init__(self, objective: Objective, space: Space) -> None:
+    def __init__(self, objective: Objective, space: Space, prices: FloatArray | None = None) -> None:
         self._objective = objective
         self._space = space
         self.n_features = space.n_features
         self.n_partitions = objective.n_partitions
         self.n_left_out = objective.n_left_out
         self.n_rows: int | None = objective.n_rows
+        self.prices = prices
 
     def __call__(self, masks: Masks, partitions: IntArray | None = None) -> FloatArray:
         return self._objective(self._space.columns(masks), partitions)
 
     def losses_of(self, mask: Mask) -> FloatArray:
         return self._objective.losses_of(self._space.columns(mask))
+
+    def other_losses(self, masks: Masks, /) -> FloatArray:
+        return self._objective.other_losses(self._space.columns(masks))
 
     def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
         found = self._objective.importances(self._space.columns(masks), partitions)

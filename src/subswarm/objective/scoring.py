@@ -11,15 +11,13 @@ from sklearn.utils.multiclass import type_of_target
 
 from subswarm._checks import shown, suggest
 from subswarm._types import AnyArray, Estimator, Scorer, Scorings
-from subswarm.engines.data import Scoring
+from subswarm.engines.data import WORST_LOSS, Scoring
 from subswarm.errors import ScoringError
 
 __all__ = ["first_scoring", "resolve_all", "resolve_scoring", "scoring_for_target"]
 
 S = TypeVar("S")
 
-_UNBOUNDED_WORST = 1e300
-"""The loss of a failed subset for scorers without a lower bound."""
 _WITHIN_ONE = (
     "accuracy",
     "average_precision",
@@ -131,4 +129,4 @@ def _callable_name(scorer: Scorer) -> str:
 def _worst(name: str) -> float:
     if name.startswith(_WITHIN_ONE):
         return 1.0
-    return 2.0 if name == "matthews_corrcoef" else _UNBOUNDED_WORST
+    return 2.0 if name == "matthews_corrcoef" else WORST_LOSS

@@ -1,4 +1,4 @@
-"""Checks of tables, targets and groups, before anything is computed."""
+"""Checks of estimators, tables, targets and groups, before anything is computed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeGuard, cast
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -23,17 +24,20 @@ from sklearn.utils.multiclass import type_of_target
 
 from subswarm._checks import shown
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray
-from subswarm.engines.columns import is_frame, is_table_frame, library_of, take_columns
+from subswarm.engines.data import cloneable, is_frame, is_table_frame, library_of, take_columns
 from subswarm.errors import DataError, DataTypeError, SettingError
 
 __all__ = [
     "CheckedTable",
     "accepted_kinds",
     "allows_nan",
+    "check_estimator",
     "check_groups",
+    "check_metadata",
     "check_sample_weight",
     "check_table",
     "check_target",
+    "clone_estimator",
     "read_table",
     "weights_argument",
 ]
@@ -551,3 +555,36 @@ def _is_time(value: object) -> bool:
 def _is_missing(value: object) -> bool:
     """Return whether a value among objects is None, or pandas' NA or NaT, which cannot be compared."""
     return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def clone_estimator(estimator: Estimator) -> Estimator:
+    """Return an unfitted copy of the estimator; raise DataError if scikit-learn cannot make one."""
+    try:
+        copy: Estimator = clone(cloneable(estimator))
+    except (RecursionError, RuntimeError, TypeError) as error:
+        raise DataError(f"estimator cannot be cloned by scikit-learn: {error}") from error
+    return copy
+
+
+def check_estimator(estimator: object) -> None:
+    """Raise DataError unless the estimator is an object with a fit method and scikit-learn's tags."""
+    if not hasattr(estimator, "fit") or isinstance(estimator, type):
+        raise DataError(
+            f"estimator must be a scikit-learn estimator object with a fit method; got {shown(estimator)}. "
+            "Pass an instance, such as GaussianNB()."
+        )
+    try:
+        get_tags(estimator), allows_nan(estimator)  # type: ignore[arg-type]
+    except Exception as error:  # a class without tags, or settings that tags cannot be computed from
+        raise DataError(
+            f"scikit-learn cannot read the tags of {shown(estimator)}: {str(error).rstrip('.')}. An estimator must "
+            "derive from sklearn.base.BaseEstimator, and its settings must be valid."
+        ) from error
+
+
+def check_metadata(params: object) -> None:
+    """Raise SettingError unless the metadata are a dict of names and values, or None."""
+    if params is not None and not (isinstance(params, Mapping) and all(isinstance(name, str) for name in params)):
+        raise SettingError(
+            f"params must be a dict of metadata by name, such as sample_weight, or None; got {shown(params)}."
+        )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subswarm._checks import as_tuple, check_int, shown
-from subswarm._search.fronts import FrontTable
+from subswarm._search.choice import FrontTable
 from subswarm._search.result import Recording, SearchResult, one_standard_error, standard_error
 from subswarm._types import FloatArray
 from subswarm.errors import DataError
@@ -110,9 +110,9 @@ def front(table: FrontTable, *, ax: Axes | None = None) -> Axes:
         [table.cost[row]], [knee.fitness], s=80, marker="D", facecolors="none", edgecolors=PALETTE[1], linewidths=1.6,
         zorder=4, label=f"knee: {knee.fitness:.4g} with {knee.cardinality}",
     )  # fmt: skip
-    if not table.is_priced:
+    if table.cost_name == "features":
         _use_whole_numbers(ax.xaxis)
-    ax.set_xlabel("cost" if table.is_priced else "features")
+    ax.set_xlabel(table.cost_name)
     ax.set_ylabel("loss")
     ax.legend(frameon=False)
     tidy(ax)

@@ -16,8 +16,7 @@ from sklearn.pipeline import Pipeline
 from subswarm._display import package_versions
 from subswarm._permutation import PermutationTest
 from subswarm._search.honest import HonestScore
-from subswarm._search.result import SearchResult
-from subswarm._search.stability import Stability, stability
+from subswarm._search.result import SearchResult, Stability, stability
 from subswarm._types import Estimator, FloatArray, Mask, Masks
 from subswarm.algorithms import get_algorithm
 from subswarm.engines.data import Scoring
@@ -188,6 +187,7 @@ class Selection:
                 for finding, sentence in zip(selector.findings_, self.warnings, strict=True)
             ],
             "held_out": None if self.held_out is None else _nested_json(self.held_out),
+            "cost_front": self._cost_front(),
             "nested_front": self._nested_front(),
             "permutation_test": None if selector.permutation_test_ is None else _test_json(selector.permutation_test_),
             "seeds": {str(seed): self._brief(other) for seed, other in self.other_seeds.items()},
@@ -215,6 +215,21 @@ class Selection:
             "algorithm_seconds": result.algorithm_seconds,
             "evaluation_seconds": result.evaluation_seconds,
             "versions": package_versions(),
+        }
+
+    def _cost_front(self) -> dict[str, object] | None:
+        """Return the front if it is not one of loss and number of features, which ``front`` has."""
+        front = self.selector.front_
+        if front.cost_name == "features":
+            return None
+        return {
+            "objective": front.cost_name,
+            "subsets": [
+                {"cost": cost, "n_features": size, "loss": loss, "features": self.names_in(mask)}
+                for cost, size, loss, mask in zip(
+                    front.cost.tolist(), front.size.tolist(), front.loss.tolist(), front.masks, strict=True
+                )
+            ],
         }
 
     def _nested_front(self) -> list[dict[str, object]] | None:

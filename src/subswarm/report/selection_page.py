@@ -10,8 +10,7 @@ import numpy as np
 
 from subswarm._display import package_versions
 from subswarm._files import write_whole
-from subswarm._search.result import one_standard_error
-from subswarm._search.stability import stability
+from subswarm._search.result import one_standard_error, stability
 from subswarm._types import FloatArray
 from subswarm.errors import SettingError
 from subswarm.nested import HeldOut
@@ -385,7 +384,27 @@ def _comparison(selection: Selection) -> tuple[Part, ...]:
                 [int(size) == selector.n_features_ for size in front.cardinality],
             ),
         ),
+        *_cost_front(selection),
         *_nested_front(selection),
+    )
+
+
+def _cost_front(selection: Selection) -> tuple[Part, ...]:
+    """Return the table of the front, if its second objective is not the number of features."""
+    front, scoring = selection.selector.front_, selection.scoring
+    if front.cost_name == "features":
+        return ()
+    values = zip(front.cost.tolist(), front.size.tolist(), selection.scores(front.loss), front.masks, strict=True)
+    return (
+        Table(
+            f"Subsets that are best in {scoring.name} and {front.cost_name}",
+            columns((front.cost_name, "number"), ("features", "number"), (scoring.name, "number"), "which"),
+            rows(
+                [number(cost, "g" if front.is_priced else ".4f"), number(size, "d"), number(score), text(names)]
+                for cost, size, score, mask in values
+                for names in [", ".join(selection.names_in(mask))]
+            ),
+        ),
     )
 
 
@@ -394,7 +413,7 @@ def _nested_front(selection: Selection) -> tuple[Part, ...]:
     front, scoring = selection.selector.front_, selection.scoring
     if front.nested_loss is None or front.nested_standard_error is None:
         return ()
-    limit = "cost at most" if front.is_priced else "features at most"
+    limit = f"{front.cost_name} at most"
     values = zip(
         front.cost.tolist(),
         selection.scores(front.loss),

@@ -13,10 +13,10 @@ from subswarm.engines.base import check_device
 from subswarm.errors import SettingError
 from subswarm.study.backends.joblib import local_outcomes
 from subswarm.study.definition import Study
-from subswarm.study.eta import Costs
 from subswarm.study.plan import PlannedRun
 from subswarm.study.problem import ProblemSpec
 from subswarm.study.records import Outcome
+from subswarm.study.status import Costs
 from subswarm.study.store import Store
 from subswarm.study.worker import Task
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from subswarm._display import package_versions
-from subswarm._search.budget import Budget
 from subswarm._search.loop import search, search_together
 from subswarm._search.result import History, SearchResult
+from subswarm._search.run import Budget
 from subswarm.study.definition import Contender
 from subswarm.study.plan import PlannedRun
 from subswarm.study.problem import Problem, ProblemSpec, problem_for

@@ -6,8 +6,8 @@ import numpy as np
 
 from subswarm._njit import njit
 from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
-from subswarm.algorithms.elite.moves import ADD, REMOVE
 from subswarm.algorithms.elite.numpy import CHOICES, LEAST
+from subswarm.algorithms.elite.state import ADD, REMOVE
 
 __all__ = ["bred", "first_unseen", "keys_of"]
 

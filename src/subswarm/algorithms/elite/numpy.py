@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
-from subswarm.algorithms.elite.moves import ADD, REMOVE
+from subswarm.algorithms.elite.state import ADD, REMOVE
 
 __all__ = ["CHOICES", "LEAST", "bred", "first_unseen", "keys_of", "mates_of"]
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.random import Generator
 
 from subswarm._checks import as_tuple, check_choice, check_int, check_real, shown
+from subswarm._compilation import kernel_or
 from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
 from subswarm.algorithms.base import Algorithm, Finalists, Problem
-from subswarm.algorithms.compiled import kernel_or
 from subswarm.algorithms.elite import numpy as elite_numpy
 from subswarm.algorithms.elite.cross_fit import (
     CrossFit,
@@ -30,8 +30,7 @@ from subswarm.algorithms.elite.cross_fit import (
     rank_finalists,
     weigh_guides,
 )
-from subswarm.algorithms.elite.moves import Moves, nested_by_agreement
-from subswarm.algorithms.elite.state import EliteSwarm, merge_keys
+from subswarm.algorithms.elite.state import EliteSwarm, Moves, merge_keys, nested_by_agreement
 from subswarm.algorithms.sequential import Walk, opening_search, opening_step_fits
 from subswarm.errors import SettingError
 

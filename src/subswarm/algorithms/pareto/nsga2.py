@@ -12,10 +12,10 @@ from subswarm._checks import check_bool, check_choice, check_int, check_real
 from subswarm._types import FloatArray, IntArray, Mask, Masks
 from subswarm.algorithms.base import State
 from subswarm.algorithms.genetic import crossed, flipped
-from subswarm.algorithms.layout import Layout
 from subswarm.algorithms.pareto.indicators import survivors
 from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.algorithms.random_search import RandomSearch
+from subswarm.algorithms.state import Layout
 
 __all__ = ["NSGA2", "Generation"]
 
@@ -33,6 +33,7 @@ class Generation(State):
     masks : the children to evaluate next, shape (N, n); at first the first generation
     parents : the survivors, shape (N, n)
     losses : their losses, shape (N,); infinite before the first generation was evaluated
+    costs : their second objective, shape (N,)
     """
 
     layout: ClassVar[Layout | None] = Layout()
@@ -40,14 +41,16 @@ class Generation(State):
     masks: Masks
     parents: Masks
     losses: FloatArray
+    costs: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
 class NSGA2(MultiObjective[Generation]):
     """NSGA-II: non-dominated sorting, crowding, binary tournaments and elitist replacement.
 
-    The objectives are the loss and the number of columns, or the loss and the cost. A step evaluates ``population``
-    children; the best of parents and children together survive, by front and then by crowding distance.
+    The objectives are the loss and the number of columns, the loss and the cost, or the losses by two scorers. A step
+    evaluates ``population`` children; the best of parents and children together survive, by front and then by crowding
+    distance.
 
     Parameters
     ----------
@@ -64,6 +67,8 @@ class NSGA2(MultiObjective[Generation]):
     sizes : "bernoulli" or "uniform"
         Sizes of the first generation: each feature with probability ½ (published), or every size equally likely, which
         is the stronger start where few features are enough.
+    objectives : "size" or "scores"
+        The second objective: the number of columns (or the cost), or the loss by a second scorer.
     feature_costs : tuple of float or None
         Price of each feature; None makes the number of columns the second objective.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
@@ -91,16 +96,17 @@ class NSGA2(MultiObjective[Generation]):
     def begin(self, n_features: int, rng: Generator) -> Generation:
         self.prices(n_features)  # a wrong number of prices is reported before anything is evaluated
         masks = self._first_generation(n_features, rng)
-        return Generation(masks, masks.copy(), np.full(self.population, np.inf))
+        return Generation(masks, masks.copy(), np.full(self.population, np.inf), self.known_costs(masks))
 
     def step(self, state: Generation, fitness: FloatArray, progress: float, rng: Generator) -> Generation:
-        masks, losses = state.masks, fitness
+        masks = state.masks
+        losses, costs = self.objectives_of(masks, fitness)
         if np.isfinite(state.losses).all():
-            masks, losses = np.concatenate([state.parents, masks]), np.concatenate([state.losses, fitness])
-        points = np.column_stack([self.costs(masks), losses])
-        rows, ranks, crowding = survivors(points, self.population)
+            masks = np.concatenate([state.parents, masks])
+            losses, costs = np.concatenate([state.losses, losses]), np.concatenate([state.costs, costs])
+        rows, ranks, crowding = survivors(np.column_stack([costs, losses]), self.population)
         parents = masks[rows]
-        return Generation(self._children(parents, ranks, crowding, rng), parents, losses[rows])
+        return Generation(self._children(parents, ranks, crowding, rng), parents, losses[rows], costs[rows])
 
     def _first_generation(self, n_features: int, rng: Generator) -> Masks:
         if self.sizes == "bernoulli":

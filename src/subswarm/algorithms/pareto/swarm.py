@@ -1,4 +1,4 @@
-"""2D-Pareto: two-dimensional learning along the front of loss and size, or of loss and cost.
+"""2D-Pareto: two-dimensional learning along the front of loss and size, of loss and cost, or of two losses.
 
 The velocity of the paper has a row for the cardinality and a row for the features. Here the first row is the likelihood
 that a subset of a cardinality improves something, the second the likelihood that adding or removing a feature does. A
@@ -14,16 +14,15 @@ import numpy as np
 from numpy.random import Generator
 
 from subswarm._checks import check_int, check_real
+from subswarm._compilation import kernel_or
 from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
 from subswarm.algorithms.base import State
-from subswarm.algorithms.compiled import kernel_or
 from subswarm.algorithms.elite import numpy as elite_numpy
-from subswarm.algorithms.elite.moves import ADD, REMOVE, Moves
-from subswarm.algorithms.elite.state import merge_keys
-from subswarm.algorithms.layout import Layout
+from subswarm.algorithms.elite.state import ADD, REMOVE, Moves, merge_keys
 from subswarm.algorithms.pareto.indicators import non_dominated
 from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.algorithms.sequential import Walk, opening_search, opening_step_fits
+from subswarm.algorithms.state import Layout
 from subswarm.algorithms.two_d.learning import ranked_features, wheel_position
 
 __all__ = ["ParetoSwarm", "TwoDPareto"]
@@ -51,10 +50,11 @@ class ParetoSwarm(State):
     masks : the subsets to evaluate next, shape (Q, n): children, or candidates of the walk
     elite : the best subset of each particle, shape (P, n)
     fitness : its loss, infinite before it was evaluated, shape (P,)
+    costs : its second objective, shape (P,)
     stagnation : steps without a better one, shape (P,)
     origin : the subset that each child was made of, shape (P, n)
     archive : the non-dominated subsets found so far by ascending cost, shape (A, n)
-    archive_losses : their losses, shape (A,)
+    archive_losses, archive_costs : their losses and their second objective, shape (A,)
     moves : what was learnt about features
     tried, helped : how often a subset of each cardinality 1..n was evaluated, and improved something, shape (n,);
         recent ones weigh more
@@ -71,6 +71,7 @@ class ParetoSwarm(State):
             "visited": "visited",
             "archive": "archive",
             "archive_losses": "archive",
+            "archive_costs": "archive",
         },
         ranges={"stagnation": (0, None), "spent": (0, None)},
     )
@@ -78,10 +79,12 @@ class ParetoSwarm(State):
     masks: Masks
     elite: Masks
     fitness: FloatArray
+    costs: FloatArray
     stagnation: IntArray
     origin: Masks
     archive: Masks
     archive_losses: FloatArray
+    archive_costs: FloatArray
     moves: Moves
     tried: FloatArray
     helped: FloatArray
@@ -118,7 +121,7 @@ class ParetoSwarm(State):
 
 @dataclass(frozen=True, kw_only=True)
 class TwoDPareto(MultiObjective[ParetoSwarm]):
-    """2-D swarm that learns a whole front: the loss against the number of columns, or against the cost.
+    """2-D swarm that learns a whole front: the loss against the number of columns, the cost, or a second loss.
 
     A particle is the best subset it has found. A step evaluates one child of each particle. Most children recombine the
     particle with another one, the others recombine a subset of the front with its neighbour or with the particle. A
@@ -150,6 +153,8 @@ class TwoDPareto(MultiObjective[ParetoSwarm]):
         that is not enough for a plain forward search, or if ``min_features`` is more than 1.
     archive_size : int, default=300
         Most subsets of the front that are kept as exemplars; those that add least to the hypervolume are dropped.
+    objectives : "size" or "scores"
+        The second objective: the number of columns (or the cost), or the loss by a second scorer.
     feature_costs : tuple of float or None
         Price of each feature; None makes the number of columns the second objective.
     min_features, max_features, fixed_features, feature_sizes, initial_subsets
@@ -189,10 +194,12 @@ class TwoDPareto(MultiObjective[ParetoSwarm]):
             masks=masks,
             elite=masks.copy(),
             fitness=np.full(self.particles, np.inf),
+            costs=self.known_costs(masks),
             stagnation=np.zeros(self.particles, dtype=np.intp),
             origin=masks.copy(),
             archive=np.empty((0, n_features), dtype=bool),
             archive_losses=np.empty(0),
+            archive_costs=np.empty(0),
             moves=Moves.unknown(1, n_features),
             tried=np.zeros(n_features),
             helped=np.zeros(n_features),
@@ -205,9 +212,10 @@ class TwoDPareto(MultiObjective[ParetoSwarm]):
 
     def step(self, state: ParetoSwarm, fitness: FloatArray, progress: float, rng: Generator) -> ParetoSwarm:
         """Learn from the losses, then ask for candidates of the walk or for children."""
-        swarm = self._walked(state, fitness, progress, rng) if state.walking else self._learnt(state, fitness)
+        losses, costs = self.objectives_of(state.masks, fitness)
+        swarm = self._walked(state, losses, progress, rng) if state.walking else self._learnt(state, losses, costs)
         swarm = replace(
-            self._archived(swarm, state.masks, fitness),
+            self._archived(swarm, state.masks, losses, costs),
             spent=state.spent + len(fitness),
             visited=merge_keys(state.visited, self._keys(state.masks, state.words)),
         )
@@ -229,14 +237,13 @@ class TwoDPareto(MultiObjective[ParetoSwarm]):
         walk = opening_search(self).step(swarm.walk, fitness, progress, rng)
         return replace(swarm, walk=replace(swarm.walk, masks=swarm.walk.masks[:0]) if walk is None else walk)
 
-    def _learnt(self, swarm: ParetoSwarm, fitness: FloatArray) -> ParetoSwarm:
-        """Return the swarm with its elite and its likelihoods updated by the children's losses."""
+    def _learnt(self, swarm: ParetoSwarm, fitness: FloatArray, costs: FloatArray) -> ParetoSwarm:
+        """Return the swarm with its elite and its likelihoods updated by the children's losses and costs."""
         children, n_features = swarm.masks, swarm.masks.shape[1]
-        costs, before = self.costs(children), self.costs(swarm.elite)
         level = fitness == swarm.fitness
-        better = (fitness < swarm.fitness) | (level & (costs < before))
-        taken = better | (level & (costs == before))  # equal children replace their parents too: the elite drifts
-        helped = better | (fitness < _lowest_within(costs, self.costs(swarm.archive), swarm.archive_losses))
+        better = (fitness < swarm.fitness) | (level & (costs < swarm.costs))
+        taken = better | (level & (costs == swarm.costs))  # equal children replace their parents too: the elite drifts
+        helped = better | (fitness < _lowest_within(costs, swarm.archive_costs, swarm.archive_losses))
         begun = np.isinf(swarm.fitness)[:, None]  # a new particle has not moved: it is its own first child
         origin = np.where(begun, children, swarm.origin)
         sizes = children.sum(axis=1) - 1
@@ -244,22 +251,23 @@ class TwoDPareto(MultiObjective[ParetoSwarm]):
             swarm,
             elite=np.where(taken[:, None], children, swarm.elite),
             fitness=np.where(taken, fitness, swarm.fitness),
+            costs=np.where(taken, costs, swarm.costs),
             stagnation=np.where(better, 0, swarm.stagnation + 1),
             moves=swarm.moves.after(origin[None], children[None], helped[None], self.memory),
             tried=self.wheel_memory * swarm.tried + np.bincount(sizes, minlength=n_features),
             helped=self.wheel_memory * swarm.helped + np.bincount(sizes[helped], minlength=n_features),
         )
 
-    def _archived(self, swarm: ParetoSwarm, masks: Masks, fitness: FloatArray) -> ParetoSwarm:
+    def _archived(self, swarm: ParetoSwarm, masks: Masks, fitness: FloatArray, costs: FloatArray) -> ParetoSwarm:
         """Return the swarm with the non-dominated of these masks in its archive."""
         masks = np.concatenate([swarm.archive, masks])
         losses = np.concatenate([swarm.archive_losses, fitness])
-        costs = self.costs(masks)
+        costs = np.concatenate([swarm.archive_costs, costs])
         kept = np.flatnonzero(non_dominated(costs, losses))
         kept = kept[np.argsort(costs[kept], kind="stable")]
         while len(kept) > self.archive_size:
             kept = np.delete(kept, 1 + int(np.argmin(contributions(costs[kept], losses[kept]))))
-        return replace(swarm, archive=masks[kept], archive_losses=losses[kept])
+        return replace(swarm, archive=masks[kept], archive_losses=losses[kept], archive_costs=costs[kept])
 
     def _refreshed(self, swarm: ParetoSwarm, rng: Generator) -> ParetoSwarm:
         """Return the swarm with its stagnant particles replaced by random subsets."""
@@ -275,12 +283,13 @@ class TwoDPareto(MultiObjective[ParetoSwarm]):
             swarm,
             elite=elite,
             fitness=np.where(stale, np.inf, swarm.fitness),
+            costs=np.where(stale, self.known_costs(elite), swarm.costs),
             stagnation=np.where(stale, 0, swarm.stagnation),
         )
 
     def _order(self, swarm: ParetoSwarm) -> IntArray:
         """Return the particles, best first."""
-        return np.lexsort((self.costs(swarm.elite), swarm.fitness))
+        return np.lexsort((swarm.costs, swarm.fitness))
 
     def _children(self, swarm: ParetoSwarm, progress: float, rng: Generator) -> tuple[Masks, Masks]:
         """Return one child of each particle, if possible one that was not visited before, and what each is made of."""

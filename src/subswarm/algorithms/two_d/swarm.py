@@ -12,9 +12,8 @@ from numpy.random import Generator
 from subswarm._checks import as_tuple, check_bool, check_choice, check_int, check_real
 from subswarm._types import FloatArray, IntArray, Mask, Masks
 from subswarm.algorithms.base import Algorithm, State
-from subswarm.algorithms.bests import Bests, first_bests, improved, updated
-from subswarm.algorithms.control import Control, controlled_settings
-from subswarm.algorithms.layout import Layout, StatePart
+from subswarm.algorithms.particles import Bests, Control, controlled_settings, first_bests, improved, updated
+from subswarm.algorithms.state import Layout, StatePart
 from subswarm.algorithms.two_d import learning
 from subswarm.algorithms.two_d.learning import (
     CARDINALITY,

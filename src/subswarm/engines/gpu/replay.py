@@ -1,29 +1,74 @@
 """Runs batches on a CUDA device by replaying recorded graphs, with one copy to the device and one back.
 
 A graph is recorded once for each power of two of subsets. A replay launches all kernels at once, allocates nothing and
-compiles nothing while other processes wait for their turn.
+compiles nothing while other processes wait for their turn. Processes that share a GPU take turns.
 """
 
 from __future__ import annotations
 
 import gc
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from subswarm.engines.data import Int32Array
 from subswarm.engines.gpu.device import UNROLLED, ColumnLists
-from subswarm.engines.gpu.turns import on_turn
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.cuda import CUDAGraph
 
-__all__ = ["BLOCK", "Batch", "GraphRunner", "affordable", "aligned"]
+__all__ = ["BLOCK", "Batch", "GraphRunner", "affordable", "aligned", "on_turn"]
+
+_TURNS = 2
+"""Processes that may compute at a time."""
+
+
+@contextmanager
+def on_turn() -> Iterator[None]:
+    """Wait for a turn on the GPU, for the duration of one batch.
+
+    A GPU that several processes use at the same time switches between them in time slices, and each waits for all the
+    others. Two at a time keep it busy: one computes while the other copies. Without file locks, no process waits.
+    """
+    locks, file = _locks(), _turn_file()
+    if locks is None or file is None:
+        yield
+        return
+    locks.flock(file, locks.LOCK_EX)
+    try:
+        yield
+    finally:
+        locks.flock(file, locks.LOCK_UN)
+
+
+@cache
+def _locks() -> ModuleType | None:
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    return fcntl
+
+
+@cache
+def _turn_file() -> IO[str] | None:
+    """Open the lock file of this process's turn; the processes of one user share them."""
+    user = getattr(os, "getuid", str)()
+    path = Path(tempfile.gettempdir()) / f"subswarm-gpu-{user}-{os.getpid() % _TURNS}.lock"
+    try:
+        return path.open("a")
+    except OSError:
+        return None
+
 
 BLOCK = 64
 """Columns are compacted in blocks of this many."""

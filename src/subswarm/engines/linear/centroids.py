@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestCentroid
 
+from subswarm._compilation import kernels_of
 from subswarm._types import AnyArray, BoolArray, Estimator, FloatArray, Masks
-from subswarm.engines.compiled import kernels_of
 from subswarm.engines.data import FoldedData, Int64Array
 from subswarm.engines.fast import column_lists
 from subswarm.engines.linear.predictions import PredictionEngine

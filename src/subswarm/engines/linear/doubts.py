@@ -22,13 +22,20 @@ _SURE_ENOUGH = 1e-6
 
 
 def doubtful_orders(
-    scores: FloatArray, bounds: FloatArray, truth: Int64Array, starts: Int64Array, *, ties: bool = True
+    scores: FloatArray,
+    bounds: FloatArray,
+    truth: Int64Array,
+    starts: Int64Array,
+    *,
+    ties: bool = True,
+    precision: bool = False,
 ) -> BoolArray:
     """Return the folds in which two rows of different classes are closer than their bounds, but not equal, (P, F).
 
     ``scores`` and ``bounds`` are (P, C, rows), with the scores of each of C classes, or of the second of two classes.
     Scores that are equal are those of equal rows, which are equal for scikit-learn as well. Without ``ties`` this is
-    not so, and only zeros count as equal.
+    not so, and only zeros count as equal. With ``precision`` the metric is the average precision, for which two rows of
+    one class count as well: scores that tie are one threshold, and others are two.
     """
     P, C, _ = scores.shape
     doubts = np.zeros((P, len(starts) - 1), dtype=bool)
@@ -43,7 +50,8 @@ def doubtful_orders(
             equal = gaps == 0
             if not ties:
                 equal &= np.take_along_axis(values, order, axis=1)[:, 1:] == 0
-            doubts[:, f] |= _joins(close & ~equal, equal, is_class)
+            close &= ~equal
+            doubts[:, f] |= close.any(axis=1) if precision else _joins(close, equal, is_class)
     return doubts
 
 
@@ -83,7 +91,7 @@ def doubtful_losses(
         reach = values * (2.0 * bounds[:, None] + 4.0 * EPS)
         if C == 2:
             values, reach = values[:, 1:], reach[:, 1:]
-        return doubtful_orders(values, reach, truth, starts, ties=subtracts)
+        return doubtful_orders(values, reach, truth, starts, ties=subtracts, precision=metric.is_precision)
     if isinstance(metric, TopK):
         ordered = np.sort(probabilities, axis=2)
         gaps = np.diff(ordered, axis=2)

@@ -10,6 +10,7 @@ engine bounds the rounding of both from the diagonal of the inverse. A fold is l
 - if a test row's best two classes are closer than the bound.
 
 Metrics of the order of scores leave a fold to scikit-learn if two rows of different classes are closer than the bound.
+Equal rows have equal scores here; in scikit-learn their last digit may depend on their place in the table.
 So predicted classes equal scikit-learn's, and predicted numbers agree to about ten digits.
 """
 

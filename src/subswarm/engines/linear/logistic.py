@@ -19,12 +19,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.class_weight import compute_sample_weight
 
+from subswarm._compilation import kernels_of
 from subswarm._types import Estimator, FloatArray, IntArray, Masks
-from subswarm.engines.compiled import kernels_of
 from subswarm.engines.data import FoldedData
 from subswarm.engines.fast import column_lists
 from subswarm.engines.linear.logistic_tables import LogisticRows
-from subswarm.engines.linear.predictions import PredictionEngine, kernels
+from subswarm.engines.linear.predictions import PredictionEngine, kernels, training_weights
 from subswarm.engines.linear.systems import is_number
 from subswarm.engines.linear.tables import Scores, TestRows
 from subswarm.engines.recipe import class_codes, recipe_for
@@ -61,6 +61,8 @@ class LogisticEngine(PredictionEngine):
             return False  # a shift of the columns matters then
         if data.params and model.class_weight is not None:
             return False
+        if not _has_weight_in_all_classes(training_weights(estimator, recipe, data), data):
+            return False  # there is no optimum
         count = len(np.unique(data.y))
         return all(
             2 * len(fold.train) > len(data.X)
@@ -175,6 +177,16 @@ class LogisticEngine(PredictionEngine):
         if self._data.params:
             return np.asarray(next(iter(self._data.params.values())), dtype=np.float64)
         return np.asarray(compute_sample_weight(self._recipe.model.class_weight, self._data.y))
+
+
+def _has_weight_in_all_classes(weights: list[FloatArray] | None, data: FoldedData) -> bool:
+    """Return whether each class of a fold's training rows has a row that counts."""
+    if weights is None:
+        return True
+    return all(
+        len(np.unique(data.y[fold.train][of_fold > 0])) == len(np.unique(data.y[fold.train]))
+        for fold, of_fold in zip(data.folds, weights, strict=True)
+    )
 
 
 def _logistic_kernels() -> ModuleType:

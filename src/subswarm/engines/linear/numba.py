@@ -154,6 +154,8 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
                 kappa += diagonal[j]
                 spread += diagonal[j] * scale[j] * scale[j]
             error = 16.0 * (noise + (k + systems.rounding) * 2.3e-16) * kappa
+            if systems.condition_power > 0.0:
+                error += 16.0 * k * 2.3e-16 * (spread * trace) ** systems.condition_power
             if len(chosen) > systems.least_rows:
                 error += 16.0 * 2.3e-16 * systems.rounding * trace / ridge if ridge > 0.0 else np.inf
             if not (error <= systems.most_error and kappa <= systems.most_kappa):

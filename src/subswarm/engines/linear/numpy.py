@@ -39,10 +39,12 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
                 continue
             diagonal = (inverse**2).sum(axis=0)
             kappa = diagonal.sum()
+            spread = diagonal @ scale**2
             error = 16.0 * (noise + (k + systems.rounding) * EPS) * kappa
+            if systems.condition_power > 0:
+                error += 16.0 * k * EPS * (spread * trace) ** systems.condition_power
             if len(chosen) > systems.least_rows:
                 error += 16.0 * EPS * systems.rounding * trace / ridge if ridge > 0 else np.inf
-            spread = diagonal @ scale**2
             if not (
                 error <= systems.most_error
                 and kappa <= systems.most_kappa

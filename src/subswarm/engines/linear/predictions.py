@@ -16,16 +16,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import has_fit_parameter
 
+from subswarm._compilation import kernels_of
 from subswarm._types import AnyArray, BoolArray, Estimator, FloatArray, IntArray, Masks
-from subswarm.engines.compiled import kernels_of
 from subswarm.engines.data import Codes, Fold, FoldedData, Int64Array
 from subswarm.engines.fast import Classifier, FastEngine, FoldClasses, codes_of
 from subswarm.engines.linear.doubts import doubtful_losses, doubtful_orders
 from subswarm.engines.metrics import FixedPredictions, FixedValues, batch_metric, needed_predictions
+from subswarm.engines.metrics.ranking import BinaryRanking
 from subswarm.engines.recipe import Recipe, class_codes, recipe_for, scaled_rows
-from subswarm.engines.threads import n_threads, spread
+from subswarm.engines.workers import n_threads, spread
 
-__all__ = ["PredictionEngine", "kernels"]
+__all__ = ["PredictionEngine", "kernels", "training_weights"]
 
 _WORTH_THREADS = 300_000
 """Multiplications in a batch (about 0.2 ms of work) from which threads pay off."""
@@ -58,7 +59,7 @@ class PredictionEngine(FastEngine):
         assert recipe is not None
         self._recipe = recipe
         self._classes = FoldClasses.of(data) if is_classifier(recipe.model) else None
-        self._weights = _training_weights(estimator, recipe, data)
+        self._weights = training_weights(estimator, recipe, data)
         self._threads = n_threads(n_jobs)
         sizes = [len(fold.test) for fold in data.folds]
         self._starts: Int64Array = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -76,7 +77,7 @@ class PredictionEngine(FastEngine):
         try:
             if not cls._knows(recipe.model) or not _knows_scorer(estimator, data):
                 return False
-            _training_weights(estimator, recipe, data)
+            training_weights(estimator, recipe, data)
             _check_columns_can_be_scaled(recipe, data)
         except Exception:  # settings or weights that scikit-learn refuses
             return False
@@ -122,7 +123,10 @@ class PredictionEngine(FastEngine):
         margins = out[:, 0] if out.shape[1] == 1 else out[:, 1] - out[:, 0]
         if self._needs == "scores":
             if self.decides_exactly:
-                hard |= doubtful_orders(margins[:, None], bounds[:, None], self._truth(), self._starts)
+                precision = isinstance(self._metric, BinaryRanking) and self._metric.is_precision
+                hard |= doubtful_orders(
+                    margins[:, None], bounds[:, None], self._truth(), self._starts, precision=precision
+                )
             return self._rechecked_scores(masks, margins, hard, self._model_scores)
         probabilities = self._probabilities(out, margins)
         if self.decides_exactly:
@@ -272,7 +276,7 @@ def _has_classes(model: BaseEstimator, data: FoldedData) -> bool:
     return given.ndim == 1 and {len(given)} == set(counts) and bool(np.isfinite(given).all() and (given > 0).all())
 
 
-def _training_weights(estimator: Estimator, recipe: Recipe, data: FoldedData) -> list[FloatArray] | None:
+def training_weights(estimator: Estimator, recipe: Recipe, data: FoldedData) -> list[FloatArray] | None:
     """Return the weights of each fold's training rows, or None without weights; ValueError if they are not usable."""
     given = _sample_weight(estimator, recipe, data)
     class_weight = getattr(recipe.model, "class_weight", None)

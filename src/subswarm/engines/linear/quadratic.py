@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
+from subswarm._compilation import kernels_of
 from subswarm._types import AnyArray, Estimator, FloatArray, Masks
-from subswarm.engines.compiled import kernels_of
 from subswarm.engines.data import FoldedData
 from subswarm.engines.fast import column_lists
 from subswarm.engines.linear.predictions import PredictionEngine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from numbers import Real
 
@@ -18,6 +19,8 @@ __all__ = ["MODELS", "fold_system", "has_known_settings", "is_number", "rules_fo
 MODELS = (LinearRegression, Ridge, RidgeClassifier, LinearDiscriminantAnalysis)
 _SURE_ENOUGH = 1e-7
 """Largest relative error of a prediction that is accepted, by a bound that is far above the errors seen."""
+_DROPPED = 1e-15
+"""Singular values up to this are zero for the solver "svd" of ridge regression, whatever the others are."""
 
 
 def has_known_settings(model: BaseEstimator) -> bool:
@@ -51,11 +54,9 @@ def rules_for(model: BaseEstimator, n_rows: int) -> SystemRules:
             drops=True, rounding=rounding, most_error=_SURE_ENOUGH, least_share=4.0 * max(tolerance, n_rows * EPS) ** 2
         )
     if type(model) is Ridge:
-        return SystemRules(
-            ridge=float(model.alpha), rounding=rounding, most_error=_SURE_ENOUGH, least_rows=float(n_rows)
-        )
+        return replace(_ridge_rules(model, n_rows, rounding), most_error=_SURE_ENOUGH)
     if type(model) is RidgeClassifier:
-        return SystemRules(ridge=float(model.alpha), rounding=rounding, least_rows=float(n_rows))
+        return _ridge_rules(model, n_rows, rounding)
     if model.solver == "svd":
         least = max(float(model.tol), 4.0 * EPS) ** 2
         return SystemRules(quadratic=True, drops=True, rounding=rounding, most_kappa=0.25 / least, least_between=least)
@@ -64,7 +65,17 @@ def rules_for(model: BaseEstimator, n_rows: int) -> SystemRules:
         uncentred=True,
         drops=model.solver == "lsqr",
         rounding=rounding,
+        condition_power=1.0 if model.solver == "lsqr" else 0.0,
         shrink=float(model.shrinkage or 0.0),
+    )
+
+
+def _ridge_rules(model: Ridge | RidgeClassifier, n_rows: int, rounding: float) -> SystemRules:
+    return SystemRules(
+        ridge=float(model.alpha),
+        rounding=rounding,
+        condition_power=0.5 if model.solver == "svd" else 0.0,
+        least_rows=float(n_rows),
     )
 
 
@@ -87,7 +98,11 @@ def fold_system(
         n_classes = int(target.max()) + 1
         values = np.where(target[:, None] == np.arange(n_classes), 1.0, -1.0)
         values = values[:, 1:] if n_scores == 1 else values
-    return _least_squares_system(model.fit_intercept, train, test, values, weights)
+    system = _least_squares_system(model.fit_intercept, train, test, values, weights)
+    if getattr(model, "solver", "") == "svd":
+        squares = system.gram.diagonal()
+        system.noise[(squares > 0) & (squares < (1e3 * _DROPPED) ** 2)] = np.inf
+    return system
 
 
 def _least_squares_system(

@@ -36,6 +36,8 @@ class Systems(NamedTuple):
     uncentred : whether scikit-learn solves for the class means as they are, so that weights and scores grow with them
     drops : whether a column of zeros gets a weight of zero; otherwise the subset is left to scikit-learn
     rounding : roundings in an entry of the Gram matrix
+    condition_power : scikit-learn's own rounding goes with the condition of the subset's matrix, its columns as long as
+        they are, to this power: 0.5 if it decomposes the rows, 1 if the matrix, 0 if lengths do not matter
     most_error : largest relative error of the weights; subsets that exceed it are left to scikit-learn
     most_kappa : largest sum of the diagonal of the inverse, for columns of length 1
     least_share : the share of the largest squared singular value below which scikit-learn drops a direction
@@ -58,6 +60,7 @@ class Systems(NamedTuple):
     uncentred: bool
     drops: bool
     rounding: float
+    condition_power: float
     most_error: float
     most_kappa: float
     least_share: float
@@ -136,6 +139,7 @@ class SystemRules:
     uncentred: bool = False
     drops: bool = False
     rounding: float = 0.0
+    condition_power: float = 0.0
     most_error: float = 1e-3
     most_kappa: float = np.inf
     least_share: float = 0.0
@@ -162,6 +166,7 @@ def stack_systems(folds: Sequence[FoldSystem], rules: SystemRules) -> Systems:
         rules.uncentred,
         rules.drops,
         rules.rounding,
+        rules.condition_power,
         rules.most_error,
         rules.most_kappa,
         rules.least_share,

@@ -74,9 +74,10 @@ class _SystemTensors:
         moved = _mover(torch, device)
         self.gram = moved(np.pad(systems.gram, ((0, 0), (0, 1), (0, 1))))
         self.target = moved(np.pad(systems.target, ((0, 0), (0, 1), (0, 0))))
-        self.spread, self.noise, self.residue, self.diagonal = (
+        diagonal = np.einsum("fii->fi", systems.gram)
+        self.spread, self.noise, self.residue, self.shift, self.diagonal = (
             moved(np.pad(array, ((0, 0), (0, 1))))
-            for array in (systems.spread, systems.noise, systems.residue, np.einsum("fii->fi", systems.gram))
+            for array in (systems.spread, systems.noise, systems.residue, systems.shift, diagonal)
         )
         self.offset, self.prior = moved(systems.offset), moved(systems.prior)
         rows = _fold_rows(tests.rows, tests.offsets, tests.sizes)
@@ -114,6 +115,8 @@ def _solve(
     kappa, spread = diagonal.sum(dim=2), (diagonal * scale**2).sum(dim=2)
     noise = (t.noise[:, columns] * scale).nan_to_num(nan=torch.inf).amax(dim=2)
     error = 16.0 * (noise + (count + systems.rounding) * EPS) * kappa
+    if systems.condition_power > 0:
+        error = error + 16.0 * count * EPS * (spread * trace) ** systems.condition_power
     dual = 16.0 * EPS * systems.rounding * trace / ridge
     error = error + torch.where(sizes > systems.least_rows, dual.nan_to_num(nan=torch.inf), 0.0)
     sure &= (error <= systems.most_error) & (kappa <= systems.most_kappa)
@@ -128,6 +131,15 @@ def _solve(
     base = 16.0 * EPS * (count + 2) * (offset.abs() + 0.5 * length).amax(dim=2)
     if systems.quadratic:
         base = base + error * largest * torch.sqrt((target**2).sum(dim=2).amax(dim=2))
+    rate = error * largest
+    shift = t.shift[:, columns] * scale
+    far = torch.sqrt((shift**2).sum(dim=2))
+    base = base + 16.0 * EPS * (count + 2) * largest * far
+    if systems.uncentred:
+        own = inverse.transpose(-1, -2) @ (inverse @ shift[..., None])
+        own_length = torch.sqrt((own**2).sum(dim=(2, 3)))
+        rate = rate + error * own_length
+        base = base + error * (own_length + largest) * far
     if systems.least_between > 0:
         for f, C in enumerate(systems.n_targets):
             if C > 2:
@@ -138,7 +150,7 @@ def _solve(
         wide = torch.zeros((len(lists), weights.shape[2], lists.n_features + 1), dtype=torch.float64, device=device)
         wide.scatter_(2, columns[:, None, :].expand_as(weights[f]), weights[f])
         scores = wide[:, :, :-1] @ t.rows[f] + constant[f, :, :, None]
-        reach = (error[f] * largest[f])[:, None] * t.lengths[f] + base[f][:, None]
+        reach = rate[f][:, None] * t.lengths[f] + base[f][:, None]
         open_rows = ~sure[f][:, None]
         out[order, : scores.shape[1], place] = scores.masked_fill_(open_rows[:, None], 0.0).cpu().numpy()
         bounds[order, place] = reach.masked_fill_(open_rows, torch.inf).cpu().numpy()

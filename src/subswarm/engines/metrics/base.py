@@ -1,4 +1,4 @@
-"""A metric that is computed for all subsets of a batch at once."""
+"""A metric that is computed for all subsets of a batch at once, and models whose predictions are known."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from types import ModuleType
 from typing import Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
+from subswarm._compilation import kernels_of
 from subswarm._types import AnyArray, BoolArray, FloatArray, IntArray
-from subswarm.engines.compiled import kernels_of
 from subswarm.engines.data import FoldedData
 
-__all__ = ["BatchMetric", "Needs", "Part", "metric_kernels"]
+__all__ = ["LABEL_SCORERS", "BatchMetric", "FixedPredictions", "FixedValues", "Needs", "Part", "metric_kernels"]
 
 Needs = Literal["labels", "scores", "probabilities", "values"]
 
@@ -97,3 +98,41 @@ class BatchMetric(ABC):
 def metric_kernels() -> ModuleType:
     """Return the compiled kernels, or the same functions in NumPy without numba."""
     return kernels_of("subswarm.engines.metrics.")
+
+
+_AVERAGED = ("f1", "precision", "recall", "jaccard")
+LABEL_SCORERS = frozenset(
+    {"accuracy", "balanced_accuracy", "matthews_corrcoef"}
+    | set(_AVERAGED)
+    | {f"{name}_{average}" for name in _AVERAGED for average in ("macro", "micro", "weighted")}
+)
+"""Scorers that use predicted classes only."""
+
+
+class FixedPredictions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose predictions are known, whatever rows it is given."""
+
+    def __init__(self, classes: AnyArray, labels: AnyArray, probabilities: FloatArray | None = None) -> None:
+        self.classes = classes
+        self.labels = labels
+        self.probabilities = probabilities
+
+    @property
+    def classes_(self) -> AnyArray:
+        return self.classes
+
+    def predict(self, X: object) -> AnyArray:
+        return self.labels
+
+    def predict_proba(self, X: object) -> FloatArray | None:
+        return self.probabilities
+
+
+class FixedValues(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A regressor whose predictions are known, whatever rows it is given."""
+
+    def __init__(self, values: FloatArray) -> None:
+        self.values = values
+
+    def predict(self, X: object) -> FloatArray:
+        return self.values

@@ -1,4 +1,4 @@
-"""Counts, sums and ranks of predictions in plain NumPy; used without numba."""
+"""Lists of columns; counts, sums and ranks of predictions in plain NumPy; used without numba."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ from itertools import pairwise
 
 import numpy as np
 
-from subswarm._types import BoolArray, FloatArray, IntArray
-from subswarm.engines.data import Codes
+from subswarm._types import BoolArray, FloatArray, IntArray, Masks
+from subswarm.engines.data import Codes, Int64Array
 
-__all__ = ["count_labels", "rank_scores", "sum_folds"]
+__all__ = ["column_lists", "count_correct", "count_labels", "rank_scores", "sum_folds"]
+
+
+def column_lists(masks: Masks) -> tuple[Int64Array, Int64Array]:
+    """Return the selected columns of all masks one after the other, and where each mask's columns start and end."""
+    columns = np.nonzero(masks)[1].astype(np.int64, copy=False)
+    starts = np.concatenate([[0], np.cumsum(masks.sum(axis=1))]).astype(np.int64, copy=False)
+    return columns, starts
+
+
+def count_correct(codes: Codes, truth: Codes, starts: IntArray) -> IntArray:
+    """Count the correct codes (P, all test rows) of each fold, (P, n_folds); folds start and end at ``starts``."""
+    return np.add.reduceat(codes == truth, starts[:-1], axis=1, dtype=np.intp)
 
 
 def count_labels(

@@ -9,7 +9,7 @@ import numpy as np
 from subswarm._types import AnyArray, FloatArray
 from subswarm.engines.data import Codes, FoldedData, Int64Array
 from subswarm.engines.metrics.base import BatchMetric, Needs, Part, metric_kernels
-from subswarm.engines.threads import spread
+from subswarm.engines.workers import spread
 
 __all__ = ["BinaryRanking", "MulticlassRanking", "has_all_classes"]
 
@@ -28,6 +28,7 @@ class BinaryRanking(BatchMetric):
 
     Attributes
     ----------
+    is_precision : whether it is the average precision
     positive : which class is the positive one, 0 or 1
     column : which column of probabilities holds the scores
     flipped : whether high scores mean the other class
@@ -45,7 +46,7 @@ class BinaryRanking(BatchMetric):
         flipped: bool = False,
     ) -> None:
         super().__init__(needs, data, truth.astype(np.int16))
-        self._precision, self._positive, self._column, self._flipped = precision, positive, column, flipped
+        self.is_precision, self._positive, self._column, self._flipped = precision, positive, column, flipped
         self._usable = np.array(has_all_classes(data, truth, 2))
 
     def _scores(self, predictions: AnyArray, part: Part, threads: int) -> FloatArray:
@@ -55,13 +56,18 @@ class BinaryRanking(BatchMetric):
         if self._flipped:
             scores = -scores
         marks = (part.truth == self._positive).astype(np.int16)
-        areas = _rank(scores, marks, part, self._precision, threads)
+        areas = _rank(scores, marks, part, self.is_precision, threads)
         areas[:, ~self._usable[part.folds]] = np.nan
         return areas
 
 
 class MulticlassRanking(BatchMetric):
-    """The same for three classes or more: averages over classes, or (``pairs``) over pairs of classes."""
+    """The same for three classes or more: averages over classes, or (``pairs``) over pairs of classes.
+
+    Attributes
+    ----------
+    is_precision : whether it is the average precision
+    """
 
     def __init__(
         self,
@@ -74,7 +80,7 @@ class MulticlassRanking(BatchMetric):
         weighted: bool,
     ) -> None:
         super().__init__("probabilities", data, truth.astype(np.int16))
-        self._n_classes, self._precision, self._pairs, self._weighted = n_classes, precision, pairs, weighted
+        self._n_classes, self.is_precision, self._pairs, self._weighted = n_classes, precision, pairs, weighted
         self._usable = np.array(has_all_classes(data, truth, n_classes))
         self._counts = np.array([np.bincount(truth[test], minlength=n_classes) for test in self._tests])
 
@@ -91,7 +97,7 @@ class MulticlassRanking(BatchMetric):
     def _over_classes(self, columns: FloatArray, part: Part, threads: int) -> FloatArray:
         areas = np.stack(
             [
-                _rank(column, (part.truth == c).astype(np.int16), part, self._precision, threads)
+                _rank(column, (part.truth == c).astype(np.int16), part, self.is_precision, threads)
                 for c, column in enumerate(columns)
             ],
             axis=2,
@@ -108,7 +114,7 @@ class MulticlassRanking(BatchMetric):
             both = []
             for one, other in ((a, b), (b, a)):
                 marks = np.where(part.truth == one, 1, np.where(part.truth == other, 0, -1)).astype(np.int16)
-                both.append(_rank(columns[one], marks, part, self._precision, threads))
+                both.append(_rank(columns[one], marks, part, self.is_precision, threads))
             areas[:, :, number] = (both[0] + both[1]) / 2
         if not self._weighted:
             return np.asarray(areas.mean(axis=2))

@@ -19,8 +19,7 @@ from sklearn.pipeline import Pipeline
 from subswarm._types import AnyArray, BoolArray, Estimator
 from subswarm.engines.data import FoldedData, Int64Array, Scoring
 from subswarm.engines.metrics import labels, values
-from subswarm.engines.metrics.base import BatchMetric, Needs
-from subswarm.engines.metrics.fixed import FixedPredictions
+from subswarm.engines.metrics.base import BatchMetric, FixedPredictions, Needs
 from subswarm.engines.metrics.probabilities import BrierScore, LogLoss, TopK
 from subswarm.engines.metrics.ranking import BinaryRanking, MulticlassRanking, has_all_classes
 from subswarm.engines.recipe import class_codes

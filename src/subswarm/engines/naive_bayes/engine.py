@@ -27,7 +27,7 @@ from subswarm.engines.metrics import FixedPredictions, needed_predictions
 from subswarm.engines.naive_bayes.products import GaussianProducts, ProductTables, product_kernels
 from subswarm.engines.naive_bayes.tables import GaussianTables, gaussian_kernels
 from subswarm.engines.recipe import class_codes, is_standard_scorer, recipe_for
-from subswarm.engines.threads import n_threads, spread
+from subswarm.engines.workers import n_threads, spread
 
 __all__ = ["GaussianNBEngine"]
 

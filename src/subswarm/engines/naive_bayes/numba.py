@@ -9,14 +9,13 @@ import numpy as np
 from subswarm._njit import njit
 from subswarm._types import FloatArray, Masks
 from subswarm.engines.data import Codes, Int64Array
-from subswarm.engines.naive_bayes import bounds
-from subswarm.engines.naive_bayes.tables import Gaussians
+from subswarm.engines.naive_bayes.tables import TOO_SMALL, Gaussians, error_terms, relative_error
 
 __all__ = ["add_constants", "classify", "judge_fold", "judge_row", "log_likelihoods", "widest_columns"]
 
-_TOO_SMALL = bounds.TOO_SMALL
-_relative_error = njit(nogil=True, inline="always")(bounds.relative_error)
-_bound: Callable[[float, float, float], tuple[float, float]] = bounds.error_terms
+_TOO_SMALL = TOO_SMALL
+_relative_error = njit(nogil=True, inline="always")(relative_error)
+_bound: Callable[[float, float, float], tuple[float, float]] = error_terms
 _error_terms = njit(nogil=True, inline="always")(_bound)
 
 
@@ -124,7 +123,7 @@ def _judge_without(
 
 @njit(nogil=True, cache=True, inline="always")
 def add_constants(chosen: Int64Array, f: int, slot: int, g: Gaussians, terms: FloatArray) -> None:
-    """Compute what all rows of a fold share: ``fixed``, ``base`` and ``rate`` of each class (see `bounds`).
+    """Compute what all rows of a fold share: ``fixed``, ``base`` and ``rate`` of each class (see `tables`).
 
     They go into the first three rows of ``terms``. The function is inlined: passing all of ``g`` took as long as the
     sums.

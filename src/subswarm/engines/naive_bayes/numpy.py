@@ -6,8 +6,7 @@ import numpy as np
 
 from subswarm._types import FloatArray, Masks
 from subswarm.engines.data import Codes, Int64Array
-from subswarm.engines.naive_bayes.bounds import error_terms, relative_error
-from subswarm.engines.naive_bayes.tables import Gaussians, tables_for
+from subswarm.engines.naive_bayes.tables import Gaussians, error_terms, relative_error, tables_for
 
 __all__ = ["classify", "log_likelihoods", "widest_columns"]
 

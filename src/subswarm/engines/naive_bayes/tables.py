@@ -1,11 +1,31 @@
-"""The moments of every fold's training rows, and the tables of Gaussian likelihoods for each smoothing in use."""
+"""The moments of every fold's training rows, and the tables of Gaussian likelihoods for each smoothing in use.
+
+How far rounding can move the Gaussian log-likelihoods of scikit-learn is bounded here, in one place for all backends.
+
+The log-likelihood of a class is ``fixed - quadratic``: ``fixed`` is the log prior plus a constant for each column, and
+``quadratic`` is the sum of (x - mean)² / (2 v) over the columns. The backends and scikit-learn sum the same terms in
+different orders, so their results for k columns differ by at most
+
+    base + rate * quadratic,   base = relative * (|log prior| + sum of |constants| + k),   rate = relative
+
+where ``relative`` is `relative_error`: each of the k terms carries the rounding of its own operations and of the sum,
+and columns whose variances differ by less than `SAME_SMOOTHING` share a table (`GaussianTables.alike`).
+
+A subset of one column is special: NumPy sums the moments of a single column in another order too. The variance then
+differs by a relative error that grows with the number of rows (`slack_alone`), and the mean by some d. That changes
+q = (x - mean)² / (2 v) by at most 2 sqrt(q) s + s² with s = d / sqrt(2 v), the `swing`, and 2 sqrt(q) s is at most
+s + s q. `error_terms` adds this to base and rate with a factor of two to spare.
+
+A class is certain to win if ``fixed - base - (1 + rate) * quadratic`` of it is larger than
+``fixed + base - (1 - rate) * quadratic`` of every other class; otherwise the fold is left to `GaussianNB` itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -14,10 +34,58 @@ from sklearn.naive_bayes import GaussianNB
 from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.engines.data import FoldedData, Int64Array
 from subswarm.engines.fast import FoldClasses, ready_kernels
-from subswarm.engines.naive_bayes.bounds import EPS, SAME_SMOOTHING, TOO_SMALL, slacks, swing_of
 from subswarm.engines.recipe import scaled_rows
 
-__all__ = ["GaussianTables", "Gaussians", "gaussian_kernels", "tables_for"]
+__all__ = [
+    "EPS",
+    "SAME_SMOOTHING",
+    "SPARE_TERMS",
+    "TOO_SMALL",
+    "GaussianTables",
+    "Gaussians",
+    "error_terms",
+    "gaussian_kernels",
+    "relative_error",
+    "slacks",
+    "swing_of",
+    "tables_for",
+]
+
+EPS = float(np.finfo(np.float64).eps)
+SPARE_TERMS = 16
+"""Roundings of a sum of k terms beyond one for each term."""
+SAME_SMOOTHING = 2e-14
+"""Columns whose variances agree this well share their tables."""
+TOO_SMALL = 1e-250
+"""Squares over a smaller variance can overflow or underflow; scikit-learn scores such columns."""
+
+Number = TypeVar("Number", float, FloatArray)
+
+
+def slacks(n_rows: int) -> tuple[float, float]:
+    """Return the relative errors of a term, in a subset of several columns and in one of a single column."""
+    return 16 * EPS + 2 * SAME_SMOOTHING, (n_rows + 32) * EPS + 2 * SAME_SMOOTHING
+
+
+def relative_error(slack: float, k: int) -> float:
+    """Return the relative error of a sum over k columns; ``slack`` is that of a term (see `slacks`)."""
+    return slack + (k + SPARE_TERMS) * EPS
+
+
+def swing_of(mean_error: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return what an error of the mean can do to a square over this variance, as ``error_terms`` takes it."""
+    return np.asarray(mean_error / np.sqrt(2.0 * variance))
+
+
+def error_terms(relative: Number, swing: Number, size: Number) -> tuple[Number, Number]:
+    """Return base and rate of the bound.
+
+    ``swing`` is 0 unless the subset is a single column, and ``size`` is |log prior| + sum of |constants| + k. Only
+    sums and products are used, so the arguments can be numbers, NumPy arrays or tensors; numba compiles the function,
+    and the Triton kernel repeats it.
+    """
+    share = relative + 2.0 * swing * swing
+    return share * size + 2.0 * swing, share + swing
 
 
 class Gaussians(NamedTuple):
@@ -27,7 +95,7 @@ class Gaussians(NamedTuple):
     ----------
     constant, half_precision, swing : (S, n, C): -log(2 pi v) / 2, 1 / (2 v), and the effect of an error in the means
     magnitude : (S, C), an upper bound of the sum of any subset's absolute constants
-    slack, slack_alone : relative errors of a term (see `bounds`)
+    slack, slack_alone : relative errors of a term (see `slacks`)
     """
 
     rows: FloatArray

@@ -1,7 +1,7 @@
 """Gaussian naive Bayes on a torch device, with the losses of the CPU engine.
 
 `classify` is plain torch, for any device; `KernelTables` runs the Triton kernel on CUDA. Both use the bound of
-`bounds`, and leave doubtful folds to `GaussianNB` itself.
+`tables`, and leave doubtful folds to `GaussianNB` itself.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from subswarm.engines.fast import FoldClasses
 from subswarm.engines.gpu.device import ColumnLists, count_correct, has_kernels, in_pieces, tally, torch_on
 from subswarm.engines.gpu.replay import Batch, GraphRunner, affordable, aligned
 from subswarm.engines.metrics import LABEL_SCORERS
-from subswarm.engines.naive_bayes.bounds import TOO_SMALL, error_terms, relative_error
 from subswarm.engines.naive_bayes.engine import GaussianNBEngine
-from subswarm.engines.naive_bayes.tables import GaussianTables
+from subswarm.engines.naive_bayes.tables import TOO_SMALL, GaussianTables, error_terms, relative_error
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -8,13 +8,13 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from subswarm.engines.naive_bayes import bounds
+from subswarm.engines.naive_bayes.tables import EPS, SPARE_TERMS
 
 __all__ = ["classify"]
 
 _NONE = tl.constexpr(2147483647)
-_EPS = tl.constexpr(bounds.EPS)
-_SPARE_TERMS = tl.constexpr(float(bounds.SPARE_TERMS))
+_EPS = tl.constexpr(EPS)
+_SPARE_TERMS = tl.constexpr(float(SPARE_TERMS))
 
 
 @triton.jit
@@ -48,7 +48,7 @@ def classify(
 ):
     """Predict the codes (P, T) of all test rows, and count the doubtful rows of each fold, (P, F).
 
-    The sums and bounds are those of `bounds`, whose `relative_error` and `error_terms` are repeated here. Tables have
+    The sums and bounds are those of `tables`, whose `relative_error` and `error_terms` are repeated here. Tables have
     the classes last: ``theta`` (F, width, C), the others (slots, width, C). ``rank`` (F, width) orders a fold's columns
     by falling variance; ``slots`` (F, width) gives by rank where the tables for that widest column are.
     """

@@ -27,7 +27,7 @@ from subswarm.engines.metrics import FixedPredictions, FixedValues, needed_predi
 from subswarm.engines.neighbors.finder import NeighborFinder
 from subswarm.engines.neighbors.layout import NeighborLayout, rows_are_distinct
 from subswarm.engines.recipe import class_codes, is_standard_scorer, recipe_for
-from subswarm.engines.threads import n_threads
+from subswarm.engines.workers import n_threads
 
 __all__ = ["KNeighborsEngine", "is_euclidean"]
 

@@ -12,7 +12,7 @@ from subswarm.engines.data import Codes, Int64Array
 from subswarm.engines.fast import column_lists, ready_or_none
 from subswarm.engines.neighbors import numpy as numpy_kernels
 from subswarm.engines.neighbors.layout import AS_IS, BLOCK, Filter, NeighborLayout, Scratch, SingleScratch
-from subswarm.engines.threads import spread
+from subswarm.engines.workers import spread
 
 __all__ = ["NeighborFinder"]
 

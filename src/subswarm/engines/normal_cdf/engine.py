@@ -14,7 +14,7 @@ from subswarm.engines.fast import FastEngine, FoldClasses, column_lists, kernels
 from subswarm.engines.metrics import LABEL_SCORERS
 from subswarm.engines.normal_cdf.model import NormalCDFBayes, class_moments, log_cumulative
 from subswarm.engines.recipe import class_codes, is_standard_scorer, recipe_for, scaled_rows
-from subswarm.engines.threads import n_threads, spread
+from subswarm.engines.workers import n_threads, spread
 
 __all__ = ["NormalCDFBayesEngine"]
 
