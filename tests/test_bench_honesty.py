@@ -60,7 +60,53 @@ def test_the_table_has_the_means_and_the_share_inside():
         for corrected, inside in ((0.15, True), (0.35, False))
     ]
     assert "| a | x | 0.1000 | 0.2500 | – | 0.2000 | 1.25 | 1 of 2 | 1.0 % |" in format_tables(cases)
-    assert "| x | 0.50 | 1.25 | 1.25 to 1.25 | 1 of 2 | 1.0 % |" in format_tables(cases)
+    assert "| x | new rows | 0.50 | 1.25 | 1.25 to 1.25 | 0 of 1 | 1 of 2 | 1.0 % |" in format_tables(cases)
+
+
+def test_the_nested_score_stands_for_the_true_one_where_there_are_no_new_rows():
+    nan = float("nan")
+    cases = [
+        Case("large", "nb", "x", 0.1, 0.19, nan, 0.2, True, 2.0, 0.02),
+        Case("small", "nb", "x", 0.1, 0.30, 0.2, nan, False, 2.0, 0.02),
+    ]
+    text = format_tables(cases)
+    assert "| small | x | 0.1000 | 0.3000 | 0.2000 | – | 1.50 | 0 of 1 | 1.0 % |" in text
+    assert "| x | new rows | 0.50 | 0.95 | 0.95 to 0.95 | 1 of 1 | 1 of 1 | 1.0 % |" in text
+    assert "|  | nested score | 0.50 | 1.50 | 1.50 to 1.50 | 0 of 1 | 0 of 1 | 1.0 % |" in text
+    assert "|  | both | 0.50 | 1.22 | 0.95 to 1.50 | 1 of 2 | 1 of 2 | 1.0 % |" in text
+
+
+def test_an_error_of_zero_has_no_ratio():
+    text = format_tables([Case("a", "nb", "x", 0.0, 0.01, float("nan"), 0.0, True, 2.0, 0.02)])
+    assert "| a | x | 0.0000 | 0.0100 | – | 0.0000 | – | 1 of 1 | 1.0 % |" in text
+
+
+def save_table(folder, name, rows, is_number):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, 6))
+    y = X[:, 0] + rng.normal(size=rows)
+    np.savez(folder / f"{name}.npz", X=X.astype(np.float32), y=y if is_number else (y > 0).astype(np.int64))
+
+
+def test_files_are_halved_or_if_small_nested_and_jobs_change_nothing(tmp_path):
+    save_table(tmp_path, "amounts-of-all", 420, is_number=True)
+    save_table(tmp_path, "few", 90, is_number=False)
+    problems = problem_names("more", str(tmp_path))
+    assert problems == ["amounts-of-all", "few"]
+    settings = {"models": ["nb", "ridge"], "algorithms": ["sffs"], "seeds": 1, "evaluations": 60, "more": str(tmp_path)}
+    cases = measure(problems, **settings)
+    assert [(case.problem, case.model) for case in cases] == [
+        ("amounts-of-all", "ridge"),
+        ("few", "nb"),
+        ("few", "ridge"),
+    ]
+    assert [np.isfinite(case.true) for case in cases] == [True, False, False]
+    assert [np.isfinite(case.nested) for case in cases] == [False, True, True]
+    again = measure(problems, **settings, jobs=2)
+    assert [(case.corrected, case.true) for case in cases[:1]] == [(case.corrected, case.true) for case in again[:1]]
+    assert [(case.corrected, case.nested) for case in cases[1:]] == [
+        (case.corrected, case.nested) for case in again[1:]
+    ]
 
 
 def test_problems_by_name():

@@ -45,7 +45,7 @@ from subswarm._search.choice import (
     known_subset,
     make_front,
 )
-from subswarm._search.honest import HonestScore, corrected_score
+from subswarm._search.honest import Compared, HonestScore, compare, corrected_score
 from subswarm._search.loop import search
 from subswarm._search.plan import AUTO, Plan, PlanLimits, is_auto, plan_search, prepare_kernels
 from subswarm._search.result import History, SearchResult, island_stability, one_standard_error
@@ -490,6 +490,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         reported = objective.on_all_rows()
         self.folds_ = reported.folds
         self._score(reported, chosen)
+        self._found_something = self._insist(partial(found_something, result, objective))
         self._insist(partial(self._correct, reported, left_out, plan.n_repeats if plan.is_foldwise else None))
         self.stability_, self.island_shares_ = island_stability(result, self.support_)
         self._score_by_all(reported)
@@ -921,13 +922,29 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
 
     def _correct(self, objective: Objective, left_out: FloatArray | None, repeats: int | None) -> None:
         """Set the score on new rows that the search leads to expect."""
-        losses = objective.scoring.loss(self.fold_scores_)
+        begin = time.perf_counter()
         self._honest: HonestScore | None = corrected_score(
-            objective, losses, self.support_, left_out, evaluations=self.result_.evaluations, repeats=repeats
+            objective,
+            objective.scoring.loss(self.fold_scores_),
+            self.support_,
+            left_out,
+            compared=self._compare(objective) if left_out is None and repeats is None else None,
+            repeats=repeats,
+            found_something=self._found_something,
         )
         found = self._honest
         self.honest_score_: float | None = None if found is None else min(found.score, self.best_score_)
         self.honest_interval_: tuple[float, float] | None = None if found is None else (found.low, found.high)
+        self._correction_seconds = time.perf_counter() - begin
+
+    def _compare(self, objective: Objective) -> Compared:
+        """Score the selection on new folds, and random subsets, unless the search was interrupted."""
+        if self.result_.stop_reason == "interrupted":
+            return Compared()
+        try:
+            return compare(objective, self.support_, self.result_.evaluations)
+        except KeyboardInterrupt:  # the search is complete; only the correction is less certain
+            return Compared()
 
     def _score_by_all(self, objective: Objective) -> None:
         """Set the scores by all scorers; those by the first one are known."""
@@ -962,7 +979,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                 baseline=self.baseline_score_,
                 nested=None if nested is None else (nested.score, nested.baseline_score),
                 left_out=self.honest_score_,
-                found_something=found_something(self.result_, objective),
+                found_something=self._found_something,
             ),
             *find_in_table(data.X, data.y, self.support_, classification=is_of_classes),
         )

@@ -1,18 +1,27 @@
 """The score of a selection, corrected for the search: from left-out rows, or by the expected gain of chance.
 
 A search that leaves out rows (cross-fitting) has losses on rows that its islands did not use. Their mean is the
-corrected loss.
+corrected loss. The size of the selection is chosen by these losses, too, so that their minimum is a little too low on
+pure noise; if they are not better than the loss of a constant answer by more than chance, that one is reported.
 
-Any other search used all rows. The loss L of its selection is then too low by what the best of many subsets gains by
-chance. Resampling the losses of the subsets visited, as in BBC-CV (Tsamardinos, Greasidou, Borboudakis 2018), finds
-only a part of it, because the search has adapted all of them to the same rows. The correction here is a share of the
-gain G = L0 - L over the loss L0 of a constant answer:
+Any other search used all rows. The loss L of its selection is then too low, for two reasons. It is the best of many on
+these folds; the loss F on new folds shows by how much, because folds are cheap to draw again. And it is the best of
+many on these rows. Resampling the losses of the subsets visited, as in BBC-CV (Tsamardinos, Greasidou, Borboudakis
+2018), finds only a part of this, because the search has adapted all of them to the same rows. So a share q of the gain
+G = E - F is taken back, where E is what chance reaches: the mean loss of random subsets of the same size, or of a
+constant answer if that is lower.
 
-    q / (1 - q),  q = FACTOR * a * sqrt(log C(n, k)) * v / (N G^2),  at most 1,
+    q = SCALE / N * (log C(n, k))^0.25 * exp(4 f),  at most 1,
 
-where k of n columns are selected, v / N is the variance of a loss over N rows, and a is 1 for 6000 evaluations or more
-and less for fewer. On pure noise it leads back to L0; where the columns tell much, it falls with the number of rows, as
-the penalties of model selection do. FACTOR is fitted on made-up tables; docs/results/honesty.md has measurements.
+for k of n columns and N rows. The fragility f is the share of the gain that is lost if a quarter of the columns is
+exchanged for others at random: selections that owe their loss to chance lose more of it. Where it cannot be measured,
+the size of the gain in standard deviations sigma of a mean loss over N rows stands for it:
+
+    q = SCALE_OF_GAINS / N * (log C(n, k))^0.25 * (sigma / G)^1.25.
+
+Where random subsets do no better than a constant answer, a small gain is all taken back, so that the corrected loss on
+pure noise is that of chance. Where the columns tell much, the correction falls with the number of rows. The constants
+are fitted on made-up tables and halves of data sets; docs/results/honesty.md has measurements.
 """
 
 from __future__ import annotations
@@ -22,21 +31,52 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import gammaln
 from scipy.stats import norm
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from subswarm._types import AnyArray, FloatArray, Mask
+from subswarm._types import AnyArray, FloatArray, Mask, Masks
 from subswarm.objective.objective import Objective
 
-__all__ = ["HonestScore", "corrected_score"]
+__all__ = ["Compared", "HonestScore", "compare", "corrected_score"]
 
-FACTOR = 2.5
-"""Scale of the correction for searches that used all rows."""
+SCALE = 3.2
+"""Scale of the share of the gain that is taken back from searches that used all rows."""
 
-FULL_SEARCH = 6000
-"""Evaluations of the searches that FACTOR is fitted on; fewer find less luck, by the ratio of the logarithms."""
+FRAGILE = 4.0
+"""Logarithm of the ratio of this share for a selection that loses all of its gain to that for one that loses none."""
+
+SCALE_OF_GAINS = 280.0
+"""Scale of this share if the fragility is unknown."""
+
+SMALL_GAIN = 2.8
+"""Where random subsets do no better than a constant answer, a gain below this times sigma (log C)^0.25 is by chance."""
+
+NO_BETTER = 0.9
+"""Share of the loss of a constant answer above which random subsets do no better."""
+
+RANKING = 0.69
+"""Factor of this share for scores of rankings, such as the area under the ROC curve."""
+
+SAME_FOLDS = 1.5
+"""Factor of this share if there are no new folds."""
+
+NEW_REPEATS = 2
+"""Repeats of new folds; those on which the selection may have been compared with others already."""
+
+MOST_DRAWN = 24
+"""The most random subsets that are scored, and the most that have a part of the selected columns."""
+
+DRAWN_SHARE = 1 / 150
+"""Share of the evaluations of the search that each of these may take."""
+
+FEWEST_EVALUATIONS = 200
+"""With fewer evaluations, the selection is not scored on new folds either: this would take a notable share of time."""
+
+EXCHANGED = 0.25
+"""Share of the selected columns that is exchanged to find the fragility."""
 
 FEWEST = 5
 """Fewer selected columns count as this many in the correction."""
@@ -50,11 +90,11 @@ SEARCH_SHARE = 1 / 1.5
 _REACH = float(norm.ppf(0.975))
 """Half the width of a 95 % interval, in standard errors."""
 
-GENERIC_SHARE = 0.6
-"""Correction of a scorer of unknown kind, in standard errors, for each of the standard errors that chance gains."""
+_GENERIC = 0.95
+"""Correction of a scorer of unknown kind, in standard errors, if there are no random subsets to compare with."""
 
 _AMOUNT = 2.0
-"""Scale of the correction of amounts, such as squared errors."""
+"""Scale of the variance by chance of amounts, such as squared errors."""
 
 _LINEAR_SPREAD = 0.5
 """Change of an absolute error, as a share of that of a squared error."""
@@ -110,18 +150,64 @@ class _Chance:
             return inside * (1 - inside) / self.rows
         return self.spread * self.constant**2 / self.rows
 
-    def variance_on_the_way(self, loss: float) -> float:
-        """Return a variance between that of a mean loss and that of a constant answer.
+    def variance_by_chance(self, loss: float, gain: float) -> float:
+        """Return the variance of a mean loss by chance; that of an amount is a share of itself."""
+        return self.variance(loss) if self.is_share else _AMOUNT * self.spread * loss * gain / self.rows
 
-        It is the largest one, or for rankings, whose variance falls faster near a perfect score, the geometric mean. By
-        chance an amount falls by a share of itself.
-        """
-        low, high = sorted((loss, self.constant))
-        if not self.is_share:
-            return _AMOUNT * self.spread * loss * (self.constant - loss) / self.rows
-        if self.is_ranking:
-            return math.sqrt(self.variance(low) * self.variance(high))
-        return self.variance(min(max(0.5, low), high))
+
+@dataclass(frozen=True)
+class Compared:
+    """What a selection is compared with, None where it is unknown.
+
+    Attributes
+    ----------
+    fresh : its mean loss on new folds
+    chance : mean loss of random subsets of its size
+    exchanged : its mean loss with a quarter of its columns exchanged at random
+    """
+
+    fresh: float | None = None
+    chance: float | None = None
+    exchanged: float | None = None
+
+
+def compare(objective: Objective, support: Mask, evaluations: int) -> Compared:
+    """Score a selection on new folds, and random subsets, within 2 % of the evaluations of its search."""
+    if evaluations < FEWEST_EVALUATIONS:
+        return Compared()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a random subset that fails says nothing
+        new = objective.on_new_folds(NEW_REPEATS)
+        fresh = None if new is None else float(new.losses_of(support).mean())
+        count, size = min(MOST_DRAWN, int(DRAWN_SHARE * evaluations)), int(support.sum())
+        if count == 0 or size == len(support):
+            return Compared(fresh)
+        rng = np.random.default_rng(objective.ranking_seed)
+        chance = _mean_loss(objective, _draw_subsets(support, size, count, rng))
+        part = min(max(1, round(EXCHANGED * size)), len(support) - size)
+        exchanged = None if size < 3 else _mean_loss(objective, _draw_subsets(support, part, count, rng))
+    return Compared(fresh, chance, exchanged)
+
+
+def _draw_subsets(support: Mask, part: int, count: int, rng: Generator) -> Masks:
+    """Return subsets of the same size with ``part`` columns exchanged; random ones if these are all columns."""
+    inside, outside = np.flatnonzero(support), np.flatnonzero(~support)
+    masks = np.tile(support, (count, 1))
+    for mask in masks:
+        if part == len(inside):
+            mask[:] = False
+            mask[rng.choice(len(mask), part, replace=False)] = True
+        else:
+            mask[rng.choice(inside, part, replace=False)] = False
+            mask[rng.choice(outside, part, replace=False)] = True
+    return masks
+
+
+def _mean_loss(objective: Objective, masks: Masks) -> float | None:
+    """Return the mean loss of those of the subsets that can be scored, on the folds of the first repeat."""
+    losses = objective(masks, np.zeros(len(masks), dtype=np.intp))
+    scored = losses[losses < objective.scoring.worst]
+    return float(scored.mean()) if len(scored) else None
 
 
 def corrected_score(
@@ -130,8 +216,9 @@ def corrected_score(
     support: Mask,
     left_out: FloatArray | None,
     *,
-    evaluations: int = FULL_SEARCH,
+    compared: Compared | None = None,
     repeats: int | None = None,
+    found_something: bool = True,
 ) -> HonestScore | None:
     """Return the corrected score of a selection; None if there is only one fold and the scorer is of unknown kind.
 
@@ -141,8 +228,10 @@ def corrected_score(
     fold_losses : its losses there, shape (n_folds,)
     support : the selected columns
     left_out : losses of selections of its kind on the rows that their searches left out; None if there are none
-    evaluations : number of evaluations of the search
+    compared : what the selection is compared with if there are none
     repeats : number of repeats that the folds are; None for that of the objective
+    found_something : whether the losses on the left-out rows are better than that of a constant answer by more than
+        chance; otherwise the corrected score is that of a constant answer, or for amounts not above it
     """
     loss = float(fold_losses.mean())
     repeats = objective.n_partitions if repeats is None else repeats
@@ -152,32 +241,52 @@ def corrected_score(
         return None
     if left_out is not None:
         corrected = max(loss, float(left_out.mean()))
+        if chance is not None and not found_something:
+            corrected = max(loss if chance.is_share else corrected, chance.constant)
         variance = max(_row_variance(chance, error, corrected), SEARCH_SHARE * _block_variance(left_out))
     else:
-        correction = _expected_gain(loss, error, chance, _strength(support, evaluations))
-        corrected = loss + correction
-        variance = _row_variance(chance, error, corrected) + (UNCERTAINTY * correction) ** 2
+        corrected = _take_back(loss, error, chance, support, compared or Compared(), objective.n_rows)
+        variance = _row_variance(chance, error, corrected) + (UNCERTAINTY * (corrected - loss)) ** 2
     share = None if chance is None or not chance.is_share else chance
     low, high = _interval(corrected, variance) if share is None else _interval_of_share(corrected, variance, share)
     scoring = objective.scoring
     return HonestScore(scoring.score(corrected), scoring.score(high), scoring.score(low), left_out is not None)
 
 
-def _expected_gain(loss: float, error: float | None, chance: _Chance | None, strength: float) -> float:
-    """Return by how much chance lowers the loss of the best subset that a search finds."""
-    if chance is not None:
-        gain = chance.constant - loss
-        if gain <= 0:
-            return 0.0
-        share = strength * chance.variance_on_the_way(loss) / gain**2
-        return gain * (share / (1 - share) if share < 0.5 else 1.0)
-    return GENERIC_SHARE * math.sqrt(strength) * (error or 0.0)
+def _take_back(
+    loss: float, error: float | None, chance: _Chance | None, support: Mask, compared: Compared, n_rows: int
+) -> float:
+    """Return the loss of a selection without what a search gains by chance."""
+    base = loss if compared.fresh is None else max(loss, compared.fresh)
+    nats_root = math.pow(_n_nats(support), 0.25)
+    reached = compared.chance
+    if chance is not None and (reached is None or chance.is_share):
+        reached = min(chance.constant, math.inf if reached is None else reached)
+    if reached is None:
+        return base + _GENERIC * nats_root * (error or 0.0)
+    gain = reached - base
+    if gain <= 0:
+        return base
+    sigma = error or 0.0 if chance is None else math.sqrt(max(0.0, chance.variance_by_chance(base, gain)))
+    tells_nothing = chance is not None and reached > NO_BETTER * chance.constant
+    if tells_nothing and gain < SMALL_GAIN * sigma * nats_root:
+        return reached
+    fragility = _fragility(loss, compared)
+    if fragility is None:
+        share = SCALE_OF_GAINS * math.pow(sigma / gain, 1.25)
+    else:
+        share = SCALE * math.exp(FRAGILE * fragility)
+    share *= nats_root / (n_rows if chance is None else chance.rows)
+    share *= RANKING if chance is not None and chance.is_ranking else 1.0
+    share *= SAME_FOLDS if compared.fresh is None else 1.0
+    return base + gain * min(1.0, share)
 
 
-def _strength(support: Mask, evaluations: int) -> float:
-    """Return how much luck a search can find: the more subsets there are, and the more it evaluated."""
-    effort = min(1.0, math.log(max(evaluations, 1)) / math.log(FULL_SEARCH))
-    return FACTOR * effort * math.sqrt(_n_nats(support))
+def _fragility(loss: float, compared: Compared) -> float | None:
+    """Return the share of the gain that is lost if a quarter of the columns is exchanged; None if that is unknown."""
+    if compared.chance is None or compared.exchanged is None or compared.chance <= loss:
+        return None
+    return min(max((compared.exchanged - loss) / (compared.chance - loss), 0.0), 1.2)
 
 
 def _n_nats(support: Mask) -> float:

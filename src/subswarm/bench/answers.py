@@ -58,10 +58,12 @@ __all__ = [
     "Task",
     "draw_rows",
     "format_tables",
+    "load_table",
     "made_size",
     "make_table",
     "measure",
     "problem_names",
+    "table_files",
     "tasks_of",
 ]
 
@@ -140,11 +142,11 @@ def problem_names(wanted: str, more: str | None = None) -> list[str]:
     groups: dict[str, Callable[[], Sequence[str]]] = {
         "made": lambda: MADE,
         "uci": lambda: [name for name in names() if is_present(name)],
-        "more": lambda: [path.stem for path in _files(more, required=True) if _has_classes(path)],
+        "more": lambda: [path.stem for path in table_files(more, required=True) if _has_classes(path)],
     }
     found: list[str] = []
     for name in wanted.split(","):
-        known = [*groups, *MADE, *names(), *(path.stem for path in _files(more))]
+        known = [*groups, *MADE, *names(), *(path.stem for path in table_files(more))]
         if name not in known and not made_size(name):
             raise SettingError(
                 f"there is no problem {name!r}.{suggest(name, known)} Give made, uci, more, a data set, the name of a "
@@ -570,7 +572,8 @@ def made_size(problem: str) -> tuple[str, int, int] | None:
     return (found[1], int(found[2]), int(found[3])) if found else None
 
 
-def _files(more: str | None, *, required: bool = False) -> list[Path]:
+def table_files(more: str | None, *, required: bool = False) -> list[Path]:
+    """Return the .npz files in a folder, or in that of the variable SUBSWARM_MORE; DatasetError if none is required."""
     folder = more or os.environ.get("SUBSWARM_MORE", "")
     files = sorted(Path(folder).glob("*.npz")) if folder else []
     if required and not files:
@@ -584,14 +587,20 @@ def _has_classes(path: Path) -> bool:
 
 
 def _load(problem: str, more: str | None) -> tuple[FloatArray, IntArray]:
+    X, y = load_table(problem, more)
+    if y.dtype.kind == "f":
+        raise SettingError(f"{problem} has a continuous target, and this benchmark needs classes.")
+    return X, y.astype(np.intp)
+
+
+def load_table(problem: str, more: str | None) -> tuple[FloatArray, AnyArray]:
+    """Return the rows and the target of a data set, or of an .npz file in the folder ``more``."""
     if problem in names():
         dataset = load_dataset(problem)
         return dataset.X, dataset.y
-    path = next(path for path in _files(more, required=True) if path.stem == problem)
-    if not _has_classes(path):
-        raise SettingError(f"{path.name} has a continuous target, and this benchmark needs classes.")
+    path = next(path for path in table_files(more, required=True) if path.stem == problem)
     with np.load(path) as content:
-        return content["X"].astype(np.float64), content["y"].astype(np.intp)
+        return content["X"].astype(np.float64), content["y"]
 
 
 def _number(value: float, digits: int) -> str:

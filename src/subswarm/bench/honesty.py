@@ -1,28 +1,29 @@
-"""Measures how honest the scores of a search are: reported, corrected and nested, against the score on new rows."""
+"""Measures how honest the scores of a search are: reported, corrected and nested, against the score on new rows.
+
+A table with too few rows to hold back half of them is compared with its nested score instead.
+"""
 
 from __future__ import annotations
 
 import re
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from subswarm._checks import suggest
 from subswarm._models import MODELS, make_model
-from subswarm._search.honest import corrected_score
 from subswarm._seeding import seed_of_repeat, set_random_states
-from subswarm._types import AnyArray, Estimator, FloatArray, Mask
-from subswarm.bench.answers import INFORMATIVE, KINDS, draw_rows, made_size
-from subswarm.datasets import is_present, load_dataset, names
+from subswarm._types import AnyArray, FloatArray, Mask
+from subswarm.bench.answers import INFORMATIVE, KINDS, draw_rows, load_table, made_size, table_files
+from subswarm.datasets import is_present, names
 from subswarm.errors import SettingError
 from subswarm.nested import held_out
-from subswarm.objective.objective import make_objective
 from subswarm.objective.scoring import resolve_scoring
 from subswarm.selector import SwarmSelector
 from subswarm.study.analysis.text_table import Grid, render
@@ -33,16 +34,24 @@ MADE = (
     "falling-200x50",
     "falling-1000x50",
     "falling-200x200",
+    "falling-200x500",
+    "correlated-200x50",
     "noise-200x50",
-    "rare-500x50",
+    "noise-100x200",
+    "rare-1000x50",
     "linear-200x50",
+    "linear-200x200",
     "unrelated-100x50",
 )
 """The made-up tables of the group ``made``."""
 _OF_NUMBERS = ("linear", "unrelated")
 """Kinds of tables whose target is a number: the sum of falling shares of the first columns, or noise."""
-FEWEST_ROWS = 800
-"""Rows of the data sets in the group ``uci``; half of them are used as new rows."""
+FEWEST_ROWS = 400
+"""With fewer rows, a data set is not halved into training rows and new rows; its nested score is the reference."""
+OUTER_FOLDS = 5
+"""Outer folds of that nested score."""
+CLOSE = 0.1
+"""Relative difference from the true error up to which a corrected one counts as close."""
 ALGORITHMS = ("default", "2d-upso", "sffs")
 """The searches by name; "default" is the selector's own."""
 _CHUNK = 10_000
@@ -50,11 +59,11 @@ _CHUNK = 10_000
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """Training rows, and a function that yields new rows with the columns of a mask only."""
+    """Training rows, and a function that yields new rows with the columns of a mask only; None without new rows."""
 
     X: FloatArray
     y: AnyArray
-    new_rows: Callable[[Mask], Iterator[tuple[FloatArray, AnyArray]]]
+    new_rows: Callable[[Mask], Iterator[tuple[FloatArray, AnyArray]]] | None
     scoring: str | None
 
 
@@ -64,8 +73,8 @@ class Case:
 
     Attributes
     ----------
-    reported, corrected, nested, true : losses; ``nested`` is NaN if it was not measured
-    is_inside : whether the true score is inside the interval
+    reported, corrected, nested, true : losses; ``nested`` is NaN if it was not measured, ``true`` without new rows
+    is_inside : whether the true score, or without new rows the nested one, is inside the interval
     search_seconds, correction_seconds : time of the search and of the correction
     """
 
@@ -80,21 +89,35 @@ class Case:
     search_seconds: float
     correction_seconds: float
 
+    @property
+    def has_new_rows(self) -> bool:
+        """Whether the true loss is known."""
+        return bool(np.isfinite(self.true))
 
-def problem_names(wanted: str) -> list[str]:
-    """Return the problems for names and the groups ``made`` and ``uci``, separated by commas."""
+    @property
+    def reference(self) -> float:
+        """The loss that the others are compared with: the true one, or without new rows the nested one."""
+        return self.true if self.has_new_rows else self.nested
+
+
+def problem_names(wanted: str, more: str | None = None) -> list[str]:
+    """Return the problems for names and the groups ``made``, ``uci`` and ``more``, separated by commas."""
     found: list[str] = []
     for name in wanted.split(","):
+        files = [path.stem for path in table_files(more, required=name == "more")]
         if name == "made":
             found += MADE
         elif name == "uci":
-            found += [each for each in names() if is_present(each) and len(load_dataset(each).X) >= FEWEST_ROWS]
-        elif name in names() or _size_of(name):
+            found += [each for each in names() if is_present(each)]
+        elif name == "more":
+            found += files
+        elif name in (*names(), *files) or _size_of(name):
             found.append(name)
         else:
             raise SettingError(
-                f"there is no problem {name!r}.{suggest(name, ['made', 'uci', *MADE, *names()])} Give made, uci, a "
-                f"data set, or KIND-ROWSxCOLUMNS with a kind of {', '.join((*KINDS, *_OF_NUMBERS))}."
+                f"there is no problem {name!r}.{suggest(name, ['made', 'uci', 'more', *MADE, *names(), *files])} Give "
+                f"made, uci, more, a data set, the name of a file in the folder --more, or KIND-ROWSxCOLUMNS with a "
+                f"kind of {', '.join((*KINDS, *_OF_NUMBERS))}."
             )
     return list(dict.fromkeys(found))
 
@@ -109,32 +132,43 @@ def measure(
     evaluations: int = 6000,
     nested: int = 0,
     new_rows: int = 100_000,
+    more: str | None = None,
+    jobs: int = 1,
     report: Callable[[Case], object] = lambda case: None,
 ) -> list[Case]:
     """Search each problem with each model and algorithm on ``seeds`` tables or halves of a table.
 
-    ``nested`` is the number of outer folds, or 0 for none; ``report`` is called with each case when it is done.
+    ``nested`` is the number of outer folds, or 0 for none where there are new rows; ``jobs`` searches run at the same
+    time; ``report`` is called with each case when it is done.
     """
+    for name in models:
+        if name not in MODELS:
+            make_model(name)  # an unknown name, or an import path
+    planned = [
+        delayed(_measure)(problem, model, algorithm, seed, number, evaluations, nested, new_rows, more)
+        for problem in problems
+        for model in models
+        if _fits(model, problem, more)
+        for number in range(seeds)
+        for algorithm in algorithms
+    ]
     cases = []
-    for problem in problems:
-        for name in models:
-            model = _model_for(name, problem)
-            for number in range(seeds if model is not None else 0):
-                own_seed = seed_of_repeat(seed, number)
-                task = _draw(problem, seed, number, new_rows)
-                for algorithm in algorithms:
-                    fitted = set_random_states(clone(model), own_seed)
-                    case = _measure(problem, name, algorithm, fitted, task, own_seed, evaluations, nested)
-                    report(case)
-                    cases.append(case)
+    for case in Parallel(n_jobs=jobs, return_as="generator")(planned):
+        report(case)
+        cases.append(case)
     return cases
 
 
-def _model_for(name: str, problem: str) -> Estimator | None:
-    """Return the model for a problem, None if it does not predict this kind of target."""
+def _fits(model: str, problem: str, more: str | None) -> bool:
+    """Return whether a model predicts this kind of target."""
+    return model not in MODELS or _kind_of_task(problem, more) in MODELS[model][1]
+
+
+def _kind_of_task(problem: str, more: str | None) -> str:
     size = _size_of(problem)
-    task = "regression" if size is not None and size[0] in _OF_NUMBERS else "classification"
-    return None if name in MODELS and task not in MODELS[name][1] else make_model(name, task)
+    if size is not None:
+        return "regression" if size[0] in _OF_NUMBERS else "classification"
+    return "regression" if load_table(problem, more)[1].dtype.kind == "f" else "classification"
 
 
 def _size_of(problem: str) -> tuple[str, int, int] | None:
@@ -166,32 +200,53 @@ def format_tables(cases: Sequence[Case]) -> str:
     summary = []
     for algorithm in dict.fromkeys(case.algorithm for case in cases):
         own = [case for case in cases if case.algorithm == algorithm]
-        keys = dict.fromkeys((case.problem, case.model) for case in own)
-        groups = [[case for case in own if (case.problem, case.model) == key] for key in keys]
-        ratios, optimism = [_ratio(group) for group in groups], [_ratio(group, "reported") for group in groups]
-        summary.append(
-            (
-                algorithm,
-                f"{np.mean(optimism):.2f}",
-                f"{np.mean(ratios):.2f}",
-                f"{min(ratios):.2f} to {max(ratios):.2f}",
-                _inside(own),
-                _extra(own),
-            )
-        )
-    heads = ("search", "reported / true", "corrected / true", "range over problems", "inside", "extra time")
+        on_new = [case for case in own if case.has_new_rows]
+        parts = {"new rows": on_new, "nested score": [case for case in own if not case.has_new_rows], "both": own}
+        for name, part in parts.items():
+            if part and (name != "both" or 0 < len(on_new) < len(own)):
+                summary.append((algorithm, name, *_overall(part)))
+    heads = (
+        "search",
+        "true is",
+        "reported / true",
+        "corrected / true",
+        "range over problems",
+        "within 10 %",
+        "inside",
+        "extra time",
+    )
     grids.append(Grid("Over all problems and models", heads, tuple(summary)))
     return render(grids, "markdown")
+
+
+def _overall(cases: Sequence[Case]) -> tuple[str, ...]:
+    """Return the mean and the range of the ratios of all problems with each model."""
+    keys = dict.fromkeys((case.problem, case.model) for case in cases)
+    groups = [[case for case in cases if (case.problem, case.model) == key] for key in keys]
+    groups = [group for group in groups if np.mean([case.reference for case in group]) > 0]
+    if not groups:
+        return ("–", "–", "–", "–", _inside(cases), _extra(cases))
+    ratios, optimism = [_ratio(group) for group in groups], [_ratio(group, "reported") for group in groups]
+    close = sum(abs(ratio - 1) <= CLOSE for ratio in ratios)
+    return (
+        f"{np.mean(optimism):.2f}",
+        f"{np.mean(ratios):.2f}",
+        f"{min(ratios):.2f} to {max(ratios):.2f}",
+        f"{close} of {len(ratios)}",
+        _inside(cases),
+        _extra(cases),
+    )
 
 
 def _cells(cases: Sequence[Case]) -> tuple[str, ...]:
     losses = [np.mean([getattr(case, name) for case in cases]) for name in ("reported", "corrected", "nested", "true")]
     shown = [f"{loss:.4f}" if np.isfinite(loss) else "–" for loss in losses]
-    return (*shown, f"{_ratio(cases):.2f}", _inside(cases), _extra(cases))
+    ratio = f"{_ratio(cases):.2f}" if np.mean([case.reference for case in cases]) > 0 else "–"
+    return (*shown, ratio, _inside(cases), _extra(cases))
 
 
 def _ratio(cases: Sequence[Case], name: str = "corrected") -> float:
-    return float(np.mean([getattr(case, name) for case in cases]) / np.mean([case.true for case in cases]))
+    return float(np.mean([getattr(case, name) for case in cases]) / np.mean([case.reference for case in cases]))
 
 
 def _inside(cases: Sequence[Case]) -> str:
@@ -207,23 +262,30 @@ def _measure(
     problem: str,
     model: str,
     algorithm: str,
-    estimator: Estimator,
-    task: _Task,
     seed: int,
+    number: int,
     evaluations: int,
     nested: int,
+    new_rows: int,
+    more: str | None,
 ) -> Case:
-    selector = SwarmSelector(estimator, max_evaluations=evaluations, scoring=task.scoring, random_state=seed)
+    task = _draw(problem, seed, number, new_rows, more)
+    own_seed = seed_of_repeat(seed, number)
+    estimator = set_random_states(clone(make_model(model, _kind_of_task(problem, more))), own_seed)
+    selector = SwarmSelector(estimator, max_evaluations=evaluations, scoring=task.scoring, random_state=own_seed)
     if algorithm != "default":
         selector.set_params(algorithm=algorithm)
+    folds = nested or (OUTER_FOLDS if task.new_rows is None else 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # classes with fewer rows than folds, and the like
         selector.fit(task.X, task.y)
-        outer = held_out(selector, task.X, task.y, folds=nested, random_state=seed).score if nested else float("nan")
+        outer = held_out(selector, task.X, task.y, folds=folds, random_state=own_seed).score if folds else float("nan")
     scoring = resolve_scoring(selector.estimator_, task.scoring)
-    chunks = list(task.new_rows(selector.support_))
-    X, y = np.concatenate([rows for rows, _ in chunks]), np.concatenate([target for _, target in chunks])
-    true = float(scoring.scorer(selector.estimator_, X, y))
+    true = float("nan")
+    if task.new_rows is not None:
+        chunks = list(task.new_rows(selector.support_))
+        X, y = np.concatenate([rows for rows, _ in chunks]), np.concatenate([target for _, target in chunks])
+        true = float(scoring.scorer(selector.estimator_, X, y))
     if selector.honest_score_ is None or selector.honest_interval_ is None:
         raise SettingError(f"the search of {problem} has no corrected score.")
     low, high = selector.honest_interval_
@@ -237,30 +299,17 @@ def _measure(
         corrected=corrected,
         nested=nested_loss,
         true=true_loss,
-        is_inside=low <= true <= high,
-        search_seconds=selector.result_.algorithm_seconds + selector.result_.evaluation_seconds,
-        correction_seconds=_time_correction(selector, task, seed),
+        is_inside=low <= (outer if task.new_rows is None else true) <= high,
+        search_seconds=selector._facts.search_seconds,
+        correction_seconds=selector._correction_seconds,
     )
 
 
-def _time_correction(selector: SwarmSelector, task: _Task, seed: int) -> float:
-    """Return the seconds of the correction of a fitted selector's score."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        objective = make_objective(
-            selector.estimator_, task.X, task.y, scoring=task.scoring, random_state=seed, engine="estimator"
-        )
-    losses = objective.scoring.loss(selector.fold_scores_)
-    begin = time.perf_counter()
-    corrected_score(objective, losses, selector.support_, None)
-    return time.perf_counter() - begin
-
-
-def _draw(problem: str, seed: int, number: int, new_rows: int) -> _Task:
-    """Draw a table with new rows, or halve a data set."""
+def _draw(problem: str, seed: int, number: int, new_rows: int, more: str | None = None) -> _Task:
+    """Draw a table with new rows, or halve a data set; one of few rows stays whole."""
     size = _size_of(problem)
     if size is None:
-        return _halve(problem, seed, number)
+        return _halve(problem, seed, number, more)
     kind, rows, columns = size
     draw = partial(_draw_numbers if kind in _OF_NUMBERS else draw_rows, kind)
     places = np.random.default_rng(seed).permutation(columns)
@@ -286,9 +335,15 @@ def _draw_numbers(kind: str, rows: int, columns: int, rng: np.random.Generator) 
     return X, y
 
 
-def _halve(problem: str, seed: int, number: int) -> _Task:
-    dataset = load_dataset(problem)
+def _halve(problem: str, seed: int, number: int, more: str | None) -> _Task:
+    X, y = load_table(problem, more)
+    if len(X) < FEWEST_ROWS:
+        return _Task(X, y, None, None)
     X, X_new, y, y_new = train_test_split(
-        dataset.X, dataset.y, test_size=0.5, stratify=dataset.y, random_state=seed_of_repeat(seed, number)
+        X,
+        y,
+        test_size=0.5,
+        stratify=None if y.dtype.kind == "f" else y,
+        random_state=seed_of_repeat(seed, number),
     )
     return _Task(X, y, lambda mask: iter([(X_new[:, mask], y_new)]), None)

@@ -249,18 +249,25 @@ def honesty(
         str,
         typer.Option(
             help="Problems separated by commas: KIND-ROWSxCOLUMNS (falling, correlated, xor, noise, rare, linear or "
-            "unrelated), data sets, or the groups made and uci."
+            "unrelated), data sets, files of the folder --more, or the groups made, uci and more."
         ),
     ] = "made",
-    models: Annotated[str, typer.Option(help="Models, separated by commas.")] = "nb,knn,lda,ridge",
+    models: Annotated[str, typer.Option(help="Models, separated by commas.")] = "nb,knn,ridge,logistic",
     algorithms: Annotated[str, typer.Option(help="Searches, separated by commas; default is the selector's own.")] = (
         "default,2d-upso,sffs"
     ),
     seeds: Annotated[int, typer.Option(min=1, help="Tables of each problem, or halves of a data set.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the tables, halves and searches.")] = 0,
     evaluations: Annotated[int, typer.Option(min=1, help="Evaluations per search.")] = 6000,
-    nested: Annotated[int, typer.Option(min=0, help="Outer folds of a nested cross-validation; 0 for none.")] = 0,
+    nested: Annotated[
+        int,
+        typer.Option(min=0, help="Outer folds of a nested cross-validation; 0 for none where there are new rows."),
+    ] = 0,
     new_rows: Annotated[int, typer.Option(min=100, help="New rows of a made-up table.")] = 100_000,
+    more: Annotated[
+        str | None, typer.Option(help="A folder of .npz files with X and y; the variable SUBSWARM_MORE by default.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Searches at the same time, each with one core.")] = 1,
     out: Annotated[Path | None, typer.Option(help="The file of the tables; they are printed by default.")] = None,
 ) -> None:
     """Compare the reported, the corrected and the nested score with the score on new rows."""
@@ -269,8 +276,8 @@ def honesty(
     def report(case: Case) -> None:
         typer.echo(
             f"{case.problem}, {case.model}, {case.algorithm}: reported {case.reported:.4f}, corrected "
-            f"{case.corrected:.4f}, nested {case.nested:.4f}, true {case.true:.4f}, "
-            f"{'inside' if case.is_inside else 'outside'}",
+            f"{case.corrected:.4f}, {'true' if case.has_new_rows else 'nested'} {case.reference:.4f}, "
+            f"{'inside' if case.is_inside else 'outside'}, {case.search_seconds:.1f} s",
             err=True,
         )
 
@@ -278,7 +285,7 @@ def honesty(
     if nested == 1:
         raise SettingError("--nested is a number of outer folds, at least 2, or 0 for none; got 1.")
     cases = measure(
-        problem_names(problems),
+        problem_names(problems, more),
         models=models.split(","),
         algorithms=algorithms.split(","),
         seeds=seeds,
@@ -286,6 +293,8 @@ def honesty(
         evaluations=evaluations,
         nested=nested,
         new_rows=new_rows,
+        more=more,
+        jobs=jobs,
         report=report,
     )
     if not cases:

@@ -86,6 +86,7 @@ class Objective:
         self._ranking_seed = ranking_seed
         self._left_out = left_out
         self._refold = refold
+        self._on_new_folds: dict[int, Objective] = {}
         self._estimator = estimator
         self._data = data
         self._engines = engines
@@ -156,8 +157,15 @@ class Objective:
         return np.asarray(data.scoring.loss(scores)) if data.scoring.accepts(scores).all() else None
 
     def on_new_folds(self, repeats: int) -> Objective | None:
-        """Return an objective with repeats of other folds of all rows; None if the folds were not drawn from a seed."""
-        return None if self._refold is None else self._refold(repeats, 1)
+        """Return an objective with repeats of other folds of all rows; None if the folds were not drawn from a seed.
+
+        It is kept, so that a subset is scored on these folds only once.
+        """
+        if self._refold is None:
+            return None
+        if repeats not in self._on_new_folds:
+            self._on_new_folds[repeats] = self._refold(repeats, 1)
+        return self._on_new_folds[repeats]
 
     def losses_of(self, mask: ArrayLike) -> FloatArray:
         """Return the loss of one subset in each fold, shape (n_folds,), without counting it as asked."""

@@ -237,7 +237,7 @@ def _how(selection: Selection) -> str:
         return "It is the mean score on rows that parts of the search left out."
     return (
         "All rows were used in the search, so it is computed from the score that was maximised, by subtracting what a "
-        "search among so many columns gains by chance on so many rows."
+        "search gains by chance, as new folds and random subsets show it."
     )
 
 
