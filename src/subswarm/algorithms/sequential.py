@@ -58,6 +58,12 @@ class Walk(State):
     run: int
     last: int
 
+    @classmethod
+    def ended(cls, n_features: int) -> Walk:
+        """Return a walk without candidates."""
+        none = np.zeros(n_features, dtype=bool)
+        return cls(none[None][:0], none, np.inf, np.full(n_features + 1, np.inf), True, 0, -1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Stepwise(Algorithm[Walk]):

@@ -184,7 +184,7 @@ class TwoDElite(Algorithm[EliteSwarm]):
             words=rng.integers(0, 2**64, size=n_features + islands, dtype=np.uint64),
             visited=np.empty(0, dtype=np.uint64),
             spent=0,
-            walk=opening_search(self).begin(n_features, rng),
+            walk=opening_search(self).begin(n_features, rng) if islands == 1 else Walk.ended(n_features),
             walking=False,
             agreeing=False,
             agreed=np.empty((0, n_features), dtype=bool),
