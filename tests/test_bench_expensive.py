@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from subswarm.bench.expensive import MADELON, format_tables, measure
+from subswarm.bench.expensive import MADELON, SELECTORS, format_tables, measure
 from subswarm.cli import app
 from subswarm.errors import DatasetError, SettingError
 
@@ -32,6 +34,24 @@ def test_a_row_for_each_selector_and_fold_with_fits_and_noise_columns(tmp_path):
     text = format_tables(rows)
     assert "| made-120x17 | default |" in text
     assert text.count("\n| ") == 4  # a header and three selectors
+
+
+def test_selections_that_run_at_a_time_give_the_same_rows_in_the_same_order():
+    tables, settings = ["made-60x15", "made-60x16"], {**SMALL, "selectors": ["default", "all"]}
+    one, two = (measure(tables, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
+    assert [replace(row, seconds=0.0) for row in two] == [replace(row, seconds=0.0) for row in one]
+
+
+def test_a_selector_that_does_not_use_the_model_runs_once_for_all_models(monkeypatch):
+    calls = []
+    monkeypatch.setitem(SELECTORS, "boruta", lambda task: calls.append(1) or (np.arange(15) < 3, None))
+    models = ["forest", "hist-gradient-boosting"]
+    rows = measure(["made-60x15"], selectors=["boruta"], models=models, folds=2, trees=2)
+    assert len(calls) == 2
+    assert [(row.model, row.fold, row.columns) for row in rows] == [
+        (model, fold, 3) for model in models for fold in (0, 1)
+    ]
+    assert len({row.score for row in rows}) > 2
 
 
 def test_a_regression_is_scored_by_r2_and_its_noise_is_unknown(tmp_path):

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -25,6 +27,7 @@ from sklearn.ensemble import (
 from sklearn.feature_selection import RFECV
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, StratifiedKFold
+from threadpoolctl import threadpool_limits
 
 from subswarm._checks import check_choice
 from subswarm._seeding import seed_of_repeat
@@ -74,7 +77,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Row:
-    """One selector on one outer fold; ``noise`` and ``fits`` are None if they are unknown."""
+    """One selector on one outer fold; ``noise`` and ``fits`` are None if they are unknown.
+
+    ``seconds`` is the processor time of the selection, which runs on one thread.
+    """
 
     table: str
     model: str
@@ -97,33 +103,38 @@ def measure(
     seed: int = 0,
     trees: int = 40,
     more: str | os.PathLike[str] | None = None,
+    n_jobs: int = 1,
     store: Path | None = None,
     report: Callable[[Row], object] = lambda row: None,
 ) -> list[Row]:
-    """Return a row for each table, model, selector and outer fold; those that are in the store are not made again."""
+    """Return a row for each table, model, selector and outer fold; those that are in the store are not made again.
+
+    ``n_jobs`` selections run at a time, each on one thread.
+    """
     for model in models:
         check_choice("models", model, MODELS)
+        _model(model, True, trees, seed)  # a missing package or table is an error before anything is measured
     for selector in selectors:
         check_choice("selectors", selector, tuple(SELECTORS))
     rows = _stored(store)
+    known = {(row.table, row.model, row.selector, row.fold, row.seed) for row in rows}
+    jobs = []
     for table in tables:
-        for model in models:
-            drawn = None
-            for selector in selectors:
-                for fold in range(folds):
-                    key = (table, model, selector, fold, seed)
-                    if any((row.table, row.model, row.selector, row.fold, row.seed) == key for row in rows):
-                        continue
-                    if drawn is None:
-                        drawn = list(_tasks(table, model, folds=folds, seed=seed, trees=trees, more=more))
-                    row = _measured(drawn[fold], Row(table, model, selector, fold, seed, 0.0, 0, None, None, 0.0))
-                    if row is None:  # the package of the selector is missing, or it has no such task
-                        break
-                    rows.append(row)
-                    report(row)
-                    if store is not None:
-                        with store.open("a", encoding="utf-8") as file:
-                            file.write(json.dumps(asdict(row)) + "\n")
+        _load(table, seed, more)
+        for selector in selectors:
+            together = [tuple(models)] if selector in MODEL_FREE else [(model,) for model in models]
+            for fold, group in product(range(folds), together):
+                missing = [model for model in group if (table, model, selector, fold, seed) not in known]
+                blanks = [Row(table, model, selector, fold, seed, 0.0, 0, None, None, 0.0) for model in missing]
+                if blanks:
+                    jobs.append(delayed(_measured)(blanks, folds, trees, more))
+    for found in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs):
+        for row in found:
+            rows.append(row)
+            report(row)
+        if store is not None:
+            with store.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(asdict(row)) + "\n" for row in found)
     order = {name: place for place, name in enumerate((*tables, *models, *selectors))}
     wanted = [
         row
@@ -170,16 +181,15 @@ def _stored(store: Path | None) -> list[Row]:
         raise DatasetError(f"{store} is not a store of 'subswarm bench expensive': {error}") from error
 
 
-def _tasks(
-    table: str, model: str, *, folds: int, seed: int, trees: int, more: str | os.PathLike[str] | None
-) -> Iterator[Task]:
-    X, y, noise = _load(table, seed, more)
+def _task(row: Row, folds: int, trees: int, more: str | os.PathLike[str] | None) -> Task:
+    """Return the task of a row: its outer fold, and its model."""
+    X, y, noise = _load(row.table, row.seed, more)
     classes = y.dtype.kind in "iu"
-    estimator = _model(model, classes, trees, seed)
-    splitter = (StratifiedKFold if classes else KFold)(folds, shuffle=True, random_state=seed)
-    for number, (train, test) in enumerate(splitter.split(X, y)):
-        own = seed_of_repeat(seed, number)
-        yield Task(X[train], y[train], X[test], y[test], noise, estimator, classes, own)
+    splitter = (StratifiedKFold if classes else KFold)(folds, shuffle=True, random_state=row.seed)
+    train, test = list(splitter.split(X, y))[row.fold]
+    own = seed_of_repeat(row.seed, row.fold)
+    model = _model(row.model, classes, trees, row.seed)
+    return Task(X[train], y[train], X[test], y[test], noise, model, classes, own)
 
 
 def _load(table: str, seed: int, more: str | os.PathLike[str] | None) -> tuple[FloatArray, AnyArray, Mask | None]:
@@ -227,21 +237,31 @@ def _model(name: str, classes: bool, trees: int, seed: int) -> Estimator:
     return made
 
 
-def _measured(task: Task, row: Row) -> Row | None:
-    with warnings.catch_warnings():
+def _measured(rows: Sequence[Row], folds: int, trees: int, more: str | os.PathLike[str] | None) -> list[Row]:
+    """Select once, and return the rows with the score of each model; none if the selector does not apply."""
+    task = _task(rows[0], folds, trees, more)
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
-        started = time.perf_counter()
-        found = SELECTORS[row.selector](task)
-        seconds = time.perf_counter() - started
+        started = time.process_time()
+        found = SELECTORS[rows[0].selector](task)
+        seconds = time.process_time() - started
         if found is None:
-            return None
+            return []
         mask, fits = found
-        dummy = DummyClassifier(strategy="prior") if task.classes else DummyRegressor()
-        columns = mask if mask.any() else np.arange(len(mask)) == 0
-        model: Any = clone(task.model if mask.any() else dummy).fit(task.X[:, columns], task.y)
-        score = float(get_scorer(task.scoring)(model, task.X_test[:, columns], task.y_test))
-    noise = None if task.noise is None else int((mask & task.noise).sum())
-    return replace(row, score=score, columns=int(mask.sum()), noise=noise, fits=fits, seconds=seconds)
+        noise = None if task.noise is None else int((mask & task.noise).sum())
+        return [
+            replace(row, score=_scored(_task(row, folds, trees, more), mask), columns=int(mask.sum()), noise=noise,
+                    fits=fits, seconds=seconds)
+            for row in rows
+        ]  # fmt: skip
+
+
+def _scored(task: Task, mask: Mask) -> float:
+    """Return the score on the test rows; without columns, that of a constant answer."""
+    dummy = DummyClassifier(strategy="prior") if task.classes else DummyRegressor()
+    columns = mask if mask.any() else np.arange(len(mask)) == 0
+    model: Any = clone(task.model if mask.any() else dummy).fit(task.X[:, columns], task.y)
+    return float(get_scorer(task.scoring)(model, task.X_test[:, columns], task.y_test))
 
 
 Found = tuple[Mask, int | None] | None
@@ -310,6 +330,8 @@ SELECTORS: dict[str, Callable[[Task], Found]] = {
     "all": _all,
 }
 """The selectors by name."""
+MODEL_FREE = ("boruta", "all")
+"""Selectors that do not use the model, and so are run once for all models."""
 
 
 def _mean(values: Sequence[float | None], digits: int) -> str:

@@ -296,6 +296,7 @@ def expensive(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the tables, folds, models and searches.")] = 0,
     trees: Annotated[int, typer.Option(min=1, help="Trees of each model.")] = 40,
     more: Annotated[Path | None, typer.Option(help="The folder of ada.npz, communities.npz and madelon.npz.")] = None,
+    jobs: Annotated[int, typer.Option(help="Selections that run at a time, each on one thread.")] = 1,
     store: Annotated[
         Path | None, typer.Option(help="A file that keeps the measurements; those in it are not made again.")
     ] = None,
@@ -321,6 +322,7 @@ def expensive(
         seed=seed,
         trees=trees,
         more=more,
+        n_jobs=jobs,
         store=store,
         report=report,
     )
