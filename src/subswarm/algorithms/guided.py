@@ -168,6 +168,7 @@ class TwoDGuided(Algorithm[Guided]):
     )
     parsimonious = True
     uses_single_partitions: ClassVar[bool] = True
+    scores_folds: ClassVar[bool] = True
     uses_importances: ClassVar[bool] = True
 
     ratio: float = 0.8

@@ -11,7 +11,7 @@ __all__ = ["SelectCommand"]
 _PANELS = {
     "Table": "target drop id_columns impute one_hot max_categories dates missing skip_unlabelled positive groups time "
     "weights no_header encoding",
-    "Model and score": "model task scoring cv repeats race",
+    "Model and score": "model task scoring cv repeats race fold_race",
     "Search": "algorithm setting evaluations max_fits max_rows seconds patience early_stopping seed preselect "
     "checkpoint jobs engine",
     "Which columns": "choose min_features max_features keep max_cost costs",

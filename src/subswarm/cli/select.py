@@ -107,6 +107,10 @@ def select(
     race: Annotated[
         bool, typer.Option("--race", help="Score only the best subsets on all repeats, the others on one.")
     ] = False,
+    fold_race: Annotated[
+        bool,
+        typer.Option("--fold-race", help="Score fold by fold, and give up subsets that are behind; for slow models."),
+    ] = False,
     min_features: Annotated[int, typer.Option(help="Fewest features to select.")] = 1,
     max_features: Annotated[int | None, typer.Option(help="Most features to select.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column that is always selected. Can be repeated.")] = None,
@@ -220,6 +224,8 @@ def select(
     check_report(report)
     check_jobs("--jobs", jobs)
     check_choice("--task", task, ("auto", "classification", "regression"))
+    if race and fold_race:
+        raise SettingError("--race and --fold-race are two kinds of races; give one of them.")
     if race and repeats in (None, 1):
         raise SettingError("--race needs a repeated cross-validation; add --repeats 4, say.")
     from subswarm._display import format_duration
@@ -269,7 +275,7 @@ def select(
         cv=_splits(data, estimator, cv, seed),
         repeats="auto" if repeats is None else repeats,
         max_rows="auto" if max_rows is None else max_rows,
-        race=race,
+        race="folds" if fold_race else race,
         scoring=scoring.split(",") if scoring and "," in scoring else scoring,
         max_evaluations="auto" if evaluations is None else evaluations,
         max_fits=max_fits,
