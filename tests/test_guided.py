@@ -25,6 +25,7 @@ from subswarm import Budget, SwarmSelector, make_objective, search
 from subswarm._search.plan import PlanLimits, plan_search
 from subswarm.algorithms import Race, TwoDElite, TwoDGuided
 from subswarm.algorithms.fold_race import FoldRace
+from subswarm.algorithms.guided import _smoothed
 from subswarm.engines.importances import _prediction_changes, importances_of, score_fold
 from subswarm.errors import SettingError
 from subswarm.objective.foldwise import foldwise
@@ -210,9 +211,21 @@ def test_the_path_in_single_steps_is_that_of_rfecv():
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
     rfecv = RFECV(model, cv=folds, scoring="neg_log_loss").fit(X, y)
     objective = foldwise_objective(model, (X, y), cv=folds, scoring="neg_log_loss")
-    result = search(TwoDGuided(ratio=0.99, path_share=1.0), objective, Budget(evaluations=12 * 4), rng=0)
+    result = search(TwoDGuided(ratio=0.99, path_share=1.0, smoothing=0.0), objective, Budget(evaluations=12 * 4), rng=0)
     assert result.front.cardinality.tolist() == list(range(1, 13))
     assert -result.front.fitness == pytest.approx(rfecv.cv_results_["mean_test_score"])
+
+
+def test_the_curve_is_smoothed_over_neighbouring_sizes_and_a_line_stays_a_line():
+    x = np.log(np.arange(1.0, 31.0))
+    rng = np.random.default_rng(0)
+    line = np.column_stack([0.1 + 0.02 * x, 0.5 - 0.1 * x])
+    assert _smoothed(x, line, 0.2) == pytest.approx(line)
+    noisy = 0.3 + 0.05 * rng.standard_normal((30, 4))
+    assert _smoothed(x, noisy, 0.2)[8:].std() < 0.6 * noisy[8:].std()
+    assert np.array_equal(_smoothed(x, noisy, 0.0), noisy)
+    far = np.array([0.0, 10.0, 20.0])
+    assert np.array_equal(_smoothed(far, noisy[:3], 0.2), noisy[:3])  # points without neighbours stay as they are
 
 
 def test_it_finds_the_useful_columns_of_a_made_up_table_with_few_fits():
