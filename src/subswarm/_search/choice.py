@@ -41,8 +41,10 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
         return known_subset(result, chosen)
     row = 0
     if rule == "smallest":
-        usual = _width(objective) if finalists.noise_width is None else finalists.noise_width
-        width = usual if found_something(result, objective) else _ANY_NOISE
+        own = finalists.noise_width
+        # one that sets its own number of standard errors does not give up columns that are clearly better than fewer
+        usual, cautious = (_width(objective), _ANY_NOISE) if own is None else (own, CHANCE)
+        width = usual if found_something(result, objective) else cautious
         row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
     left_out = None if finalists.left_out is None else finalists.left_out[row]
     return Subset(finalists.masks[row].copy(), float(finalists.fitness[row])), left_out
