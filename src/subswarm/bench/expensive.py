@@ -49,6 +49,8 @@ INFORMATIVE = 15
 MADELON = (28, 48, 64, 105, 128, 153, 241, 281, 318, 336, 338, 378, 433, 442, 451, 453, 455, 472, 475, 493)
 """The useful columns of madelon, which are correlated with each other; the 480 others are probes."""
 INNER_FOLDS = 5
+SHORT_FITS = 200
+"""Fits of a short search, which takes about the time of ShapRFECV with boosted trees."""
 ABSENT = "–"
 
 
@@ -86,6 +88,8 @@ class Row:
     model: str
     selector: str
     fold: int
+    folds: int
+    trees: int
     seed: int
     score: float
     columns: int
@@ -105,30 +109,33 @@ def measure(
     more: str | os.PathLike[str] | None = None,
     n_jobs: int = 1,
     store: Path | None = None,
+    only_stored: bool = False,
     report: Callable[[Row], object] = lambda row: None,
 ) -> list[Row]:
     """Return a row for each table, model, selector and outer fold; those that are in the store are not made again.
 
-    ``n_jobs`` selections run at a time, each on one thread.
+    ``n_jobs`` selections run at a time, each on one thread. With ``only_stored`` none runs.
     """
     for model in models:
         check_choice("models", model, MODELS)
         _model(model, True, trees, seed)  # a missing package or table is an error before anything is measured
     for selector in selectors:
         check_choice("selectors", selector, tuple(SELECTORS))
-    rows = _stored(store)
-    known = {(row.table, row.model, row.selector, row.fold, row.seed) for row in rows}
+    rows = [row for row in _stored(store) if (row.folds, row.trees, row.seed) == (folds, trees, seed)]
+    known = {(row.table, row.model, row.selector, row.fold) for row in rows}
     jobs = []
     for table in tables:
         _load(table, seed, more)
         for selector in selectors:
             together = [tuple(models)] if selector in MODEL_FREE else [(model,) for model in models]
             for fold, group in product(range(folds), together):
-                missing = [model for model in group if (table, model, selector, fold, seed) not in known]
-                blanks = [Row(table, model, selector, fold, seed, 0.0, 0, None, None, 0.0) for model in missing]
+                missing = [model for model in group if (table, model, selector, fold) not in known]
+                setting = (selector, fold, folds, trees, seed)
+                blanks = [Row(table, model, *setting, 0.0, 0, None, None, 0.0) for model in missing]
                 if blanks:
-                    jobs.append(delayed(_measured)(blanks, folds, trees, more))
-    for found in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs):
+                    jobs.append(delayed(_measured)(blanks, more))
+    parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
+    for found in parallel([] if only_stored else jobs):
         for row in found:
             rows.append(row)
             report(row)
@@ -136,16 +143,16 @@ def measure(
             with store.open("a", encoding="utf-8") as file:
                 file.writelines(json.dumps(asdict(row)) + "\n" for row in found)
     order = {name: place for place, name in enumerate((*tables, *models, *selectors))}
-    wanted = [
-        row
-        for row in rows
-        if row.table in tables and row.model in models and row.selector in selectors and row.seed == seed
-    ]
+    wanted = [row for row in rows if row.table in tables and row.model in models and row.selector in selectors]
     return sorted(wanted, key=lambda row: (order[row.model], order[row.table], order[row.selector], row.fold))
 
 
 def format_tables(rows: Sequence[Row]) -> str:
-    """Return means over the outer folds as Markdown, one table for each model."""
+    """Return means over the outer folds as Markdown, one table for each model.
+
+    With several data tables, the last rows are means over all of them (sums of fits and seconds), for the selectors
+    that were measured on all.
+    """
     headers = ("table", "selector", "score on new rows", "standard error", "columns", "noise", "fits", "seconds")
     grids = []
     for model in dict.fromkeys(row.model for row in rows):
@@ -168,8 +175,36 @@ def format_tables(rows: Sequence[Row]) -> str:
                         _mean([row.seconds for row in found], 1),
                     )
                 )
-        grids.append(Grid(model, headers, tuple(cells)))
+        grids.append(Grid(model, headers, (*cells, *_summary([row for row in rows if row.model == model]))))
     return render(grids, "markdown")
+
+
+def _summary(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """Return the means of a model over all data tables, for the selectors that were measured on all of them."""
+    tables = {row.table for row in rows}
+    cells: list[tuple[str, ...]] = []
+    for selector in dict.fromkeys(row.selector for row in rows) if len(tables) > 1 else ():
+        found = [row for row in rows if row.selector == selector]
+        if {row.table for row in found} != tables:
+            continue
+        groups = [[row for row in found if row.table == table] for table in sorted(tables)]
+        scores = [float(np.mean([row.score for row in group])) for group in groups]
+        columns = [float(np.mean([row.columns for row in group])) for group in groups]
+        fits = [float(np.mean(np.array([row.fits for row in group], dtype=np.float64))) for group in groups]
+        seconds = [float(np.mean([row.seconds for row in group])) for group in groups]
+        cells.append(
+            (
+                "all tables",
+                selector,
+                _shown(float(np.mean(scores)), 4),
+                ABSENT,
+                _shown(float(np.mean(columns)), 1),
+                ABSENT,
+                _shown(float(np.sum(fits)), 0),
+                _shown(float(np.sum(seconds)), 1),
+            )
+        )
+    return cells
 
 
 def _stored(store: Path | None) -> list[Row]:
@@ -181,14 +216,14 @@ def _stored(store: Path | None) -> list[Row]:
         raise DatasetError(f"{store} is not a store of 'subswarm bench expensive': {error}") from error
 
 
-def _task(row: Row, folds: int, trees: int, more: str | os.PathLike[str] | None) -> Task:
+def _task(row: Row, more: str | os.PathLike[str] | None) -> Task:
     """Return the task of a row: its outer fold, and its model."""
     X, y, noise = _load(row.table, row.seed, more)
     classes = y.dtype.kind in "iu"
-    splitter = (StratifiedKFold if classes else KFold)(folds, shuffle=True, random_state=row.seed)
+    splitter = (StratifiedKFold if classes else KFold)(row.folds, shuffle=True, random_state=row.seed)
     train, test = list(splitter.split(X, y))[row.fold]
     own = seed_of_repeat(row.seed, row.fold)
-    model = _model(row.model, classes, trees, row.seed)
+    model = _model(row.model, classes, row.trees, row.seed)
     return Task(X[train], y[train], X[test], y[test], noise, model, classes, own)
 
 
@@ -237,9 +272,9 @@ def _model(name: str, classes: bool, trees: int, seed: int) -> Estimator:
     return made
 
 
-def _measured(rows: Sequence[Row], folds: int, trees: int, more: str | os.PathLike[str] | None) -> list[Row]:
+def _measured(rows: Sequence[Row], more: str | os.PathLike[str] | None) -> list[Row]:
     """Select once, and return the rows with the score of each model; none if the selector does not apply."""
-    task = _task(rows[0], folds, trees, more)
+    task = _task(rows[0], more)
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         started = time.process_time()
@@ -250,7 +285,7 @@ def _measured(rows: Sequence[Row], folds: int, trees: int, more: str | os.PathLi
         mask, fits = found
         noise = None if task.noise is None else int((mask & task.noise).sum())
         return [
-            replace(row, score=_scored(_task(row, folds, trees, more), mask), columns=int(mask.sum()), noise=noise,
+            replace(row, score=_scored(_task(row, more), mask), columns=int(mask.sum()), noise=noise,
                     fits=fits, seconds=seconds)
             for row in rows
         ]  # fmt: skip
@@ -268,14 +303,15 @@ Found = tuple[Mask, int | None] | None
 """The selected columns and the number of fits; None where the selector does not apply."""
 
 
-def _ours(task: Task, **settings: object) -> Found:
-    """Return the selection of the default search at no more fits than RFECV makes in its folds."""
+def _ours(task: Task, most_fits: int | None = None, **settings: object) -> Found:
+    """Return the selection of the default search at no more fits than RFECV makes in its folds, or this many."""
     n_columns = task.X.shape[1]
+    fits = INNER_FOLDS * (n_columns - 2)  # 10 fits are left for the scores of the selected and of all columns
     selector = SwarmSelector(
         task.model,
         cv=INNER_FOLDS,
         scoring=task.scoring,
-        max_fits=INNER_FOLDS * (n_columns - 2),  # 10 fits are left for the scores of the selected and of all columns
+        max_fits=fits if most_fits is None else min(fits, most_fits),
         random_state=task.seed,
     )
     fitted = selector.set_params(**settings).fit(task.X, task.y)
@@ -323,6 +359,7 @@ def _all(task: Task) -> Found:
 
 SELECTORS: dict[str, Callable[[Task], Found]] = {
     "default": _ours,
+    "short": partial(_ours, most_fits=SHORT_FITS),
     "best": partial(_ours, choose="best"),
     "rfecv": _rfecv,
     "boruta": _boruta,

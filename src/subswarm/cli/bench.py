@@ -300,6 +300,7 @@ def expensive(
     store: Annotated[
         Path | None, typer.Option(help="A file that keeps the measurements; those in it are not made again.")
     ] = None,
+    only_stored: Annotated[bool, typer.Option(help="Show what --store has, and measure nothing.")] = False,
     out: Annotated[Path | None, typer.Option(help="The file of the tables; they are printed by default.")] = None,
 ) -> None:
     """Measure selectors for boosted trees and forests: score on new rows, columns, noise, fits and time."""
@@ -312,6 +313,7 @@ def expensive(
             err=True,
         )
 
+    check_jobs("--jobs", jobs)
     check_output(store, option="--store")
     check_output(out, option="--out")
     rows = measure(
@@ -324,6 +326,7 @@ def expensive(
         more=more,
         n_jobs=jobs,
         store=store,
+        only_stored=only_stored,
         report=report,
     )
     _show_or_save(format_tables(rows), out)
