@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -22,9 +23,12 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from subswarm import Budget, SwarmSelector, make_objective, search
+from subswarm._search.choice import choose_subset, found_something
 from subswarm._search.plan import PlanLimits, plan_search
 from subswarm.algorithms import Race, TwoDElite, TwoDGuided
+from subswarm.algorithms.base import Finalists
 from subswarm.algorithms.fold_race import FoldRace
+from subswarm.algorithms.guided import _smoothed
 from subswarm.engines.importances import _prediction_changes, importances_of, score_fold
 from subswarm.errors import SettingError
 from subswarm.objective.foldwise import foldwise
@@ -210,9 +214,21 @@ def test_the_path_in_single_steps_is_that_of_rfecv():
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
     rfecv = RFECV(model, cv=folds, scoring="neg_log_loss").fit(X, y)
     objective = foldwise_objective(model, (X, y), cv=folds, scoring="neg_log_loss")
-    result = search(TwoDGuided(ratio=0.99, path_share=1.0), objective, Budget(evaluations=12 * 4), rng=0)
+    result = search(TwoDGuided(ratio=0.99, path_share=1.0, smoothing=0.0), objective, Budget(evaluations=12 * 4), rng=0)
     assert result.front.cardinality.tolist() == list(range(1, 13))
     assert -result.front.fitness == pytest.approx(rfecv.cv_results_["mean_test_score"])
+
+
+def test_the_curve_is_smoothed_over_neighbouring_sizes_and_a_line_stays_a_line():
+    x = np.log(np.arange(1.0, 31.0))
+    rng = np.random.default_rng(0)
+    line = np.column_stack([0.1 + 0.02 * x, 0.5 - 0.1 * x])
+    assert _smoothed(x, line, 0.2) == pytest.approx(line)
+    noisy = 0.3 + 0.05 * rng.standard_normal((30, 4))
+    assert _smoothed(x, noisy, 0.2)[8:].std() < 0.6 * noisy[8:].std()
+    assert np.array_equal(_smoothed(x, noisy, 0.0), noisy)
+    far = np.array([0.0, 10.0, 20.0])
+    assert np.array_equal(_smoothed(far, noisy[:3], 0.2), noisy[:3])  # points without neighbours stay as they are
 
 
 def test_it_finds_the_useful_columns_of_a_made_up_table_with_few_fits():
@@ -283,6 +299,18 @@ def test_noise_alone_leaves_few_columns():
     rng = np.random.default_rng(5)
     X, y = rng.standard_normal((120, 15)), rng.integers(2, size=120)
     assert SwarmSelector(FOREST, cv=3, max_fits=100, random_state=0).fit(X, y).n_features_ <= 3
+
+
+def test_if_nothing_is_found_columns_that_are_clearly_better_than_fewer_are_kept():
+    objective = foldwise_objective(TREE)
+    result = search(TwoDGuided(), objective, Budget(evaluations=60), rng=0)
+    masks = np.arange(13) < np.array([[5], [1]])
+    left_out = np.array([[0.55, 0.65, 0.5, 0.7], [0.6, 0.6, 0.6, 0.65]])  # no better than the most frequent class
+    for gain, size in ((0.1, 5), (0.0, 1)):
+        paired = np.array([[0.5, 0.51, 0.49, 0.5], [0.52 + gain, 0.49 + gain, 0.51 + gain, 0.5 + gain]])
+        found = Finalists(masks, paired.mean(axis=1), paired, left_out, noise_width=0.25)
+        assert not found_something(replace(result, finalists=found), objective)
+        assert choose_subset(replace(result, finalists=found), objective, "smallest")[0].cardinality == size
 
 
 # Plans and budgets

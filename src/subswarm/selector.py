@@ -52,7 +52,7 @@ from subswarm._search.result import History, SearchResult, island_stability, one
 from subswarm._search.run import Budget
 from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask, Predictor, Scorings, Splits, Subset
-from subswarm.algorithms import Race, TwoDElite, as_algorithm
+from subswarm.algorithms import FoldwiseRace, Race, TwoDElite, as_algorithm
 from subswarm.algorithms.base import Algorithm
 from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.engines.base import DEVICES, ENGINES
@@ -87,6 +87,9 @@ MOST_REPEATS = 6
 FEWEST_CROSS_FITTED = 4
 """With fewer repeats, each would leave out too many rows, so that they all have all rows."""
 
+
+FOLDS = "folds"
+"""The value of ``race`` for a race on the folds."""
 
 MOST_ROWS = 5000
 """With ``max_rows="auto"``, the rows on which an island compares subsets. docs/results/answers.md has measurements."""
@@ -166,9 +169,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         On how many rows each island of a cross-fitted search compares subsets, if the table has more. Each island draws
         other rows, with the classes in proportion. The subsets to select from are then scored on all rows, and so is
         ``best_score_``. "auto" is 5000, None means all rows. Searches that are not cross-fitted always use all rows.
-    race : bool, default=False
-        Whether to score a subset on all repeats only if it does well on the first one (see
-        `subswarm.algorithms.Race`). Most subsets then cost one evaluation.
+    race : bool or "folds", default=False
+        True scores a subset on all repeats only if it does well on the first one (see `subswarm.algorithms.Race`).
+        Most subsets then cost one evaluation. "folds" is for models that take long to fit: a subset is scored fold by
+        fold, and given up once it is clearly behind what it must beat (see `subswarm.algorithms.FoldwiseRace`).
     scoring : str, callable, list of str, dict or None
         As in scikit-learn. None is the estimator's own score. Of several scorers (a list of names, or a dict of scorers
         by name) the search optimises the first; ``scores_`` and ``front_scores_`` have all of them. "2d-pareto" and
@@ -333,7 +337,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         cv: Splits | None = None,
         repeats: int | str = "auto",
         max_rows: int | str | None = "auto",
-        race: bool = False,
+        race: bool | str = False,
         scoring: Scorings = None,
         max_evaluations: int | str | None = "auto",
         max_fits: int | None = None,
@@ -437,7 +441,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         )
         plan = self._plan(make)
         objective = plan.objective
-        if self.race and objective.n_partitions == 1:
+        if self.race and self.race != FOLDS and objective.n_partitions == 1:
             raise SettingError(
                 "race=True needs a repeated cross-validation, and this one has 1 repeat; set repeats=4, say, or use a "
                 "repeated splitter as cv."
@@ -652,7 +656,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         stopped_early(self.estimator, self.early_stopping)
         if not is_auto(self.algorithm):
             as_algorithm(self.algorithm)
-        check_bool("race", self.race)
+        if isinstance(self.race, str):
+            check_choice("race", self.race, (FOLDS,))
+        else:
+            check_bool("race", self.race)
         if isinstance(self.max_rows, str):
             check_choice("max_rows", self.max_rows, ("auto",))
         check_bool("record", self.record)
@@ -711,7 +718,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             return self.repeats
         check_choice("repeats", self.repeats, ("auto",))
         algorithm = TwoDElite() if is_auto(self.algorithm) else as_algorithm(self.algorithm)
-        distributes = algorithm.uses_single_partitions and not algorithm.uses_importances and not self.race
+        distributes = algorithm.uses_single_partitions and not algorithm.scores_folds and not self.race
         end_is_known = self.patience is None  # the islands merge their subsets at the end of the budget
         may_repeat = self.cv is None or isinstance(self.cv, int | np.integer)
         if not (distributes and end_is_known and may_repeat):
@@ -737,9 +744,12 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if likely is None and self.max_fits is not None:
             likely = int(self.max_fits) // objective.data.folds_each
             objective = make_repeated(likely)
+        algorithm = TwoDElite() if self.race and is_auto(self.algorithm) else self.algorithm
+        if self.race == FOLDS and not as_algorithm(algorithm).scores_folds:
+            algorithm = FoldwiseRace(as_algorithm(algorithm))
         plan = plan_search(
             objective,
-            TwoDElite() if self.race and is_auto(self.algorithm) else self.algorithm,
+            algorithm,
             limits,
             n_jobs=n_jobs,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
@@ -811,7 +821,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         prices: FloatArray | None,
     ) -> SearchResult:
         objective, budget = plan.objective, plan.budget
-        algorithm = Race(plan.algorithm) if self.race and not isinstance(plan.algorithm, Race) else plan.algorithm
+        races = self.race and self.race != FOLDS and not isinstance(plan.algorithm, Race)
+        algorithm = Race(plan.algorithm) if races else plan.algorithm
         scoring = objective.scoring
         line = ProgressBar(budget.evaluations, scoring.score, scoring.name) if self.verbose else nullcontext()
         view = ColumnsView(objective, space, prices)

@@ -141,13 +141,13 @@ def plan_search(
     if evaluations is not None and not limits.is_measured:
         fits = min(evaluations * folds, np.inf if fits is None else fits)  # type: ignore[assignment]
     is_slow = objective.engine == "estimator"
-    guided = named is not None and named.uses_importances
-    single = foldwise(objective, n_jobs) if is_slow or guided else None
+    by_folds = named is not None and named.scores_folds
+    single = foldwise(objective, n_jobs) if is_slow or by_folds else None
     notice = ""
     if single is not None and is_slow and (named is None or limits.is_measured):
         seconds = single.measure_fit() / effective_n_jobs(n_jobs)
         if named is None and single.offers_importances:
-            guided, named = True, TwoDGuided()
+            by_folds, named = True, TwoDGuided()
         if limits.is_measured:
             allowed = AUTO_SECONDS if limits.seconds is None else limits.seconds
             fits = int(min(AUTO_EVALUATIONS * folds, max(rounded_down(allowed / seconds), FEWEST_STEPS * folds)))
@@ -160,7 +160,7 @@ def plan_search(
             f"max_fits={limits.fits} is less than one evaluation, which takes {folds} fits, one for each fold; allow "
             "more fits, or use fewer folds."
         )
-    if single is not None and guided:
+    if single is not None and by_folds:
         total, each = fits, folds
         patience = None if limits.patience is None else limits.patience * folds
         objective, repeats = single, single.n_partitions // folds

@@ -14,6 +14,7 @@ from subswarm.algorithms.branch_and_bound import BranchAndBound
 from subswarm.algorithms.elite.state import EliteSwarm
 from subswarm.algorithms.elite.swarm import TwoDElite
 from subswarm.algorithms.filters import MRMR, AnovaF, MutualInformation, RankingSearch, ReliefF
+from subswarm.algorithms.foldwise_race import FoldwiseRace
 from subswarm.algorithms.genetic import GeneticAlgorithm
 from subswarm.algorithms.guided import TwoDGuided
 from subswarm.algorithms.pareto.nsga2 import NSGA2
@@ -45,6 +46,7 @@ __all__ = [
     "ChaoticPSO",
     "EliteSwarm",
     "ErFS",
+    "FoldwiseRace",
     "GeneticAlgorithm",
     "Layout",
     "MutualInformation",
@@ -156,6 +158,8 @@ def name_of(algorithm: object) -> str:
     """Return the registered name of an algorithm, or else its class name; a race is named after its inner algorithm."""
     if isinstance(algorithm, Race):
         return f"{name_of(algorithm.algorithm)} (race)"
+    if isinstance(algorithm, FoldwiseRace):
+        return f"{name_of(algorithm.algorithm)} (race on folds)"
     return next((name for name, kind in REGISTRY.items() if type(algorithm) is kind), type(algorithm).__name__)
 
 

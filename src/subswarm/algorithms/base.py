@@ -135,6 +135,10 @@ class Algorithm(ABC, Generic[S]):
     """Whether the loss must never fall when a feature is dropped."""
     uses_single_partitions: ClassVar[bool] = False
     """Whether its states may name single repeats of the cross-validation in ``partitions``."""
+    takes_best_of_batch: ClassVar[bool] = False
+    """Whether only the best of the masks asked for together affects the search, so that the others may be given up."""
+    scores_folds: ClassVar[bool] = False
+    """Whether each fold should be a repeat of its own, so that a mask can be given up after its first folds."""
     uses_importances: ClassVar[bool] = False
     """Whether it is told the importances of the features in the fitted models; see `on_importances`."""
 
@@ -207,6 +211,13 @@ class Algorithm(ABC, Generic[S]):
         mask leaves out, and a sum of 1 over the others (0 if the model has no importances). The default ignores them.
         """
         return state
+
+    def rivals(self, state: S) -> Masks | None:
+        """Return the subset that each of the state's masks must beat to affect the search, shape (P, n).
+
+        `FoldwiseRace` gives up a mask that is behind. None (the default) means that every loss matters.
+        """
+        return None
 
     def finalists(self, state: S) -> Finalists | None:
         """Return the subsets to select from, with their losses, the best first; None for the best mask told.

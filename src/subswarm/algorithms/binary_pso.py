@@ -109,6 +109,9 @@ class BinaryPSO(Algorithm[BinarySwarm]):
             control = Control.begin(tuple(float(getattr(self, name)) for name in names), self.particles)
         return BinarySwarm(masks, velocity, first_bests(masks), self.inertia, 0, control)
 
+    def rivals(self, state: BinarySwarm) -> Masks:
+        return state.bests.masks
+
     def step(self, state: BinarySwarm, fitness: FloatArray, progress: float, rng: Generator) -> BinarySwarm:
         """Update the bests, disturb the swarm if the variant does, and move."""
         better = improved(state.bests, state.masks, fitness)

@@ -70,6 +70,9 @@ class BooleanPSO(Algorithm[BooleanSwarm]):
         masks = self.first_masks(self.particles, n_features, rng)
         return BooleanSwarm(masks, self._bounded(rng.random(masks.shape) < 0.5, rng), first_bests(masks))
 
+    def rivals(self, state: BooleanSwarm) -> Masks:
+        return state.bests.masks
+
     def step(self, state: BooleanSwarm, fitness: FloatArray, progress: float, rng: Generator) -> BooleanSwarm:
         better = improved(state.bests, state.masks, fitness)
         bests = updated(state.bests, state.masks, fitness, better)

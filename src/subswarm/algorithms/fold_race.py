@@ -83,6 +83,12 @@ class FoldRace(StatePart):
         masks = self.candidates[self.running]
         return masks, np.full(len(masks), self.fold, dtype=np.intp)
 
+    def against_leader(self, fitness: FloatArray) -> FoldRace:
+        """Return the race with the candidate to beat that is best after these losses on the next fold."""
+        losses = self.losses[self.running]
+        losses[:, self.fold] = fitness
+        return replace(self, to_beat=np.tile(losses[losses.sum(axis=1).argmin()], (len(self.losses), 1)))
+
     def told(self, fitness: FloatArray, noise: float, caution: float) -> FoldRace:
         """Return the race after a fold: candidates that are clearly behind are given up.
 

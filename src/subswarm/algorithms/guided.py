@@ -6,7 +6,8 @@ though: the importance of every column. The search has three stages:
 1. **Path.** In each fold, a model of all columns is fitted on the training rows, a share of the least important columns
    is dropped, and so on. The loss on the test rows of the fold does not depend on what was dropped because of these
    rows, as in scikit-learn's `RFECV`. This gives an unbiased curve of loss against number of columns.
-2. **Single steps.** Near the best number of columns, the path is walked again, one column (or a few) at a time.
+2. **Single steps.** Near the best number of columns, the path is walked again, one column (or a few) at a time. Then
+   the curve is smoothed, because the lowest point of a noisy curve is low by chance.
 3. **Refinement.** The columns are ranked by how long they survived in all folds. From prefixes of this ranking, an
    elite of subsets is improved by moves: drop a column of low importance, add one that survived long, swap, or a random
    change. Which kinds of moves help is learned from their success. Candidates race (see `FoldRace`).
@@ -41,6 +42,8 @@ MOST_SINGLE_STEPS = 10
 """The most sizes on either side of the best one that the single steps visit."""
 MOST_STARTS = 4
 """The most prefixes of the pooled ranking that the refinement starts from."""
+USUAL_FOLDS = 4
+"""Weight, in folds, of the usual noise of a difference when the noise of a single one is estimated."""
 TRIES = 20
 """Moves drawn for a candidate until one gives a subset that was not visited before."""
 
@@ -139,7 +142,7 @@ class TwoDGuided(Algorithm[Guided]):
 
     Parameters
     ----------
-    ratio : float, default=0.8
+    ratio : float, default=0.9
         Share of the columns that a step of the path keeps. With a small budget it is smaller, so that the path takes
         at most ``path_share`` of it.
     path_share : float, default=0.5
@@ -152,9 +155,12 @@ class TwoDGuided(Algorithm[Guided]):
         Standard errors by which a smaller subset may be worse and still join the elite.
     elite : int, default=20
         Number of subsets that the refinement keeps.
-    noise_width : float, default=0
+    noise_width : float, default=0.25
         Standard errors of a paired difference that count as noise when ``choose="smallest"`` selects a subset. The
-        folds are few and the path is different in each, so that more than 0 loses columns that are needed.
+        folds are few and the path is different in each, so that much more loses columns that are needed.
+    smoothing : float, default=0.2
+        Width of the window in which the curve of loss against the logarithm of the number of columns is smoothed, in
+        each fold. The lowest point of a curve from few folds is low by chance; 0 takes it as it is.
     patience : int or None, default=6
         Races without success after which the search ends; None uses the whole budget.
     n_partitions : int or None
@@ -168,15 +174,17 @@ class TwoDGuided(Algorithm[Guided]):
     )
     parsimonious = True
     uses_single_partitions: ClassVar[bool] = True
+    scores_folds: ClassVar[bool] = True
     uses_importances: ClassVar[bool] = True
 
-    ratio: float = 0.8
+    ratio: float = 0.9
     path_share: float = 0.5
     batch: int = 8
     caution: float = 1.0
     tolerance: float = 1.0
     elite: int = 20
-    noise_width: float = 0.0
+    noise_width: float = 0.25
+    smoothing: float = 0.2
     patience: int | None = 6
     n_partitions: int | None = None
 
@@ -189,6 +197,7 @@ class TwoDGuided(Algorithm[Guided]):
         check_real("tolerance", self.tolerance, low=0)
         check_int("elite", self.elite, low=1)
         check_real("noise_width", self.noise_width, low=0)
+        check_real("smoothing", self.smoothing, low=0)
         check_int("patience", self.patience, low=1, optional=True)
         check_int("n_partitions", self.n_partitions, low=1, optional=True)
 
@@ -262,29 +271,30 @@ class TwoDGuided(Algorithm[Guided]):
 
         The losses of the path were not optimised on the rows they were measured on. Those of a refined subset are
         these losses, plus the differences to the subset that the refinement started from, plus what the best of many
-        candidates gains by luck, in standard errors (for a smaller subset, plus one standard error).
+        candidates gains by luck, in standard errors (for a smaller subset, plus one standard error). Their losses on
+        left-out rows are those of the subset that the refinement started from, which was not chosen on these rows.
         """
         if not len(state.sizes):
             return None
         rules = self.rules(state.rank.shape[1])
-        sizes, last = np.unique(state.sizes[::-1], return_index=True)
-        rows = len(state.sizes) - 1 - last
-        masks, paired = self._pooled(state, sizes), state.path[rows]
+        sizes, measured, smooth = self._curve(state)
+        masks, paired, left_out = self._pooled(state, sizes), smooth, measured
         if len(state.elite.masks):
             anchor = int(np.argmin(np.abs(sizes - state.elite.masks[0].sum())))
             differences = state.elite.losses[1:] - state.elite.losses[0]
             errors = np.where(state.elite.masks[1:].sum(axis=1) < state.elite.masks[0].sum(), 1.0, self._luck(state))
-            refined = paired[anchor] + differences + (errors * _standard_error(differences))[:, None]
-            masks, paired = np.concatenate([masks, state.elite.masks[1:]]), np.concatenate([paired, refined])
+            added = differences + (errors * _standard_error(differences, state.noise))[:, None]
+            masks = np.concatenate([masks, state.elite.masks[1:]])
+            paired = np.concatenate([paired, smooth[anchor] + added])
+            left_out = np.concatenate([left_out, np.broadcast_to(measured[anchor], added.shape)])
         legal = rules.is_legal(masks)
         if not legal.any():
             return None
-        masks, paired = masks[legal], paired[legal]
-        _, first = np.unique(np.packbits(masks, axis=1), axis=0, return_index=True)
-        masks, paired = masks[np.sort(first)], paired[np.sort(first)]
+        _, first = np.unique(np.packbits(masks[legal], axis=1), axis=0, return_index=True)
+        rows = np.flatnonzero(legal)[np.sort(first)]
         fitness = paired.mean(axis=1)
-        order = np.lexsort((masks.sum(axis=1), fitness))
-        return Finalists(masks[order], fitness[order], paired[order], paired[order], noise_width=self.noise_width)
+        rows = rows[np.lexsort((masks[rows].sum(axis=1), fitness[rows]))]
+        return Finalists(masks[rows], fitness[rows], paired[rows], left_out[rows], noise_width=self.noise_width)
 
     @staticmethod
     def _luck(state: Guided) -> float:
@@ -362,6 +372,12 @@ class TwoDGuided(Algorithm[Guided]):
         masks = self.passing_rules(rank.shape[1]).legalize(rank <= size, rng, -rank)
         return replace(state, masks=masks, partitions=np.arange(state.n_folds), rank=rank)
 
+    def _curve(self, state: Guided) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the sizes of the path, ascending, and the losses of each in the folds, as measured and smoothed."""
+        sizes, last = np.unique(state.sizes[::-1], return_index=True)
+        measured = state.path[len(state.sizes) - 1 - last]
+        return sizes, measured, _smoothed(np.log(sizes), measured, self.smoothing)
+
     def _pooled(self, state: Guided, sizes: IntArray) -> Masks:
         """Return for each size the columns that survived longest in all folds, shape (K, n)."""
         score = np.log(state.rank).mean(axis=0)
@@ -377,8 +393,8 @@ class TwoDGuided(Algorithm[Guided]):
         """Return the state that asks for the subsets that the refinement starts from, on every fold."""
         n_features = state.rank.shape[1]
         rules = self.rules(n_features)
-        sizes, last = np.unique(state.sizes[::-1], return_index=True)
-        loss = state.path[len(state.sizes) - 1 - last].mean(axis=1)
+        sizes, _, smooth = self._curve(state)
+        loss = smooth.mean(axis=1)
         legal = rules.is_legal(self._pooled(state, sizes))
         sizes, loss = (sizes[legal], loss[legal]) if legal.any() else (sizes[-1:], loss[-1:])
         best = sizes[np.lexsort((sizes, loss))]
@@ -522,6 +538,26 @@ def _geometric_sizes(highest: int, lowest: int, ratio: float) -> list[int]:
     return sizes
 
 
+def _smoothed(x: FloatArray, curves: FloatArray, width: float) -> FloatArray:
+    """Return each column of ``curves`` as a function of x, smoothed by local lines with Gaussian weights.
+
+    Examples
+    --------
+    >>> x = np.array([0.0, 1.0, 2.0])
+    >>> _smoothed(x, np.array([[1.0], [2.0], [3.0]]), 0.5).ravel().round(12).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    if width == 0 or len(x) < 3:
+        return curves
+    distance = x - x[:, None]
+    weight = np.exp(-0.5 * (distance / width) ** 2)
+    first, second = (weight * distance).sum(axis=1), (weight * distance**2).sum(axis=1)
+    line = weight * (second[:, None] - first[:, None] * distance)
+    total = line.sum(axis=1, keepdims=True)  # of a point without neighbours it is 0
+    share = np.divide(line, total, out=np.eye(len(x)), where=total > 1e-9 * weight.sum(axis=1, keepdims=True) ** 2)
+    return np.asarray(share @ curves)
+
+
 def _joined(rank: FloatArray, descent: FloatArray, size: int) -> FloatArray:
     """Return the ranks with those of the last ``size`` columns in the order of an earlier descent."""
     joined = rank.copy()
@@ -553,9 +589,14 @@ def _places(count: int, rng: Generator) -> IntArray:
     return np.minimum(drawn, count - 1).astype(np.intp)
 
 
-def _standard_error(differences: FloatArray) -> FloatArray:
-    """Return the standard error of the mean of each row."""
+def _standard_error(differences: FloatArray, noise: float) -> FloatArray:
+    """Return the standard error of the mean of each row of differences.
+
+    The standard deviation of a few folds is small by chance now and then, and the best of many candidates is one where
+    it is. So it is averaged with the ``noise`` of differences in general, which weighs as much as `USUAL_FOLDS` folds.
+    """
     folds = differences.shape[1]
     if folds < 2:
         return np.zeros(len(differences))
-    return np.asarray(differences.std(axis=1, ddof=1) / np.sqrt(folds))
+    variance = ((folds - 1) * differences.var(axis=1, ddof=1) + USUAL_FOLDS * noise**2) / (folds - 1 + USUAL_FOLDS)
+    return np.asarray(np.sqrt(variance / folds))

@@ -15,9 +15,9 @@ from subswarm.algorithms.masks import SubsetRules
 from subswarm.algorithms.state import Layout
 from subswarm.errors import SettingError
 
-__all__ = ["Race", "RaceState"]
+__all__ = ["Race", "RaceState", "Wrapper", "keys_of", "with_masks"]
 
-I = TypeVar("I", bound=State)  # noqa: E741
+S = TypeVar("S", bound=State)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,63 @@ class RaceState(State):
 
 
 @dataclass(frozen=True)
-class Race(Algorithm[RaceState]):
+class Wrapper(Algorithm[S]):
+    """Base class of algorithms that run another one, which sees a single repeat of the cross-validation.
+
+    Parameters
+    ----------
+    algorithm : the inner algorithm; its limits, fixed features and groups are those of the wrapper
+    n_partitions : int or None
+        Number of repeats of the cross-validation; filled in by the search.
+    """
+
+    uses_single_partitions: ClassVar[bool] = True
+
+    algorithm: AnyAlgorithm
+    _: KW_ONLY
+    n_partitions: int | None = None
+
+    # Copied from the inner algorithm, so they are no settings of the wrapper.
+    min_features: int = field(init=False, repr=False)
+    max_features: int | None = field(init=False, repr=False)
+    fixed_features: tuple[int, ...] = field(init=False, repr=False)
+    feature_sizes: tuple[int, ...] | None = field(init=False, repr=False)
+    initial_subsets: tuple[tuple[int, ...], ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_int("n_partitions", self.n_partitions, low=1, optional=True)
+        if not isinstance(self.algorithm, Algorithm):
+            raise SettingError(f"a race runs an algorithm such as TwoDUPSO(); got {shown(self.algorithm)}.")
+        if self.algorithm.n_losses > 1:
+            raise SettingError('a race compares subsets by one loss; use an algorithm without objectives="scores".')
+        inner = self.algorithm.with_partitions(1)
+        object.__setattr__(self, "algorithm", inner)
+        for name in (*(shared.name for shared in fields(Algorithm)), "parsimonious", "needs_monotone"):
+            object.__setattr__(self, name, getattr(inner, name))
+
+    def bind(self, problem: Problem) -> Self:
+        """Return the wrapper with its inner algorithm bound; the inner one sees a single repeat."""
+        inner = self.algorithm.bind(replace(problem, n_partitions=1, n_left_out=0))
+        bound = self if inner is self.algorithm else replace(self, algorithm=inner)
+        return bound.with_partitions(problem.n_partitions)
+
+    def with_partitions(self, n_partitions: int) -> Self:
+        """Return the wrapper with the number of repeats filled in."""
+        return self if self.n_partitions is not None else replace(self, n_partitions=n_partitions)
+
+    def with_costs(self, costs: tuple[float, ...]) -> Self:
+        """Return the wrapper with its inner algorithm for these prices."""
+        return replace(self, algorithm=self.algorithm.with_costs(costs))
+
+    def rules(self, n_features: int) -> SubsetRules:
+        return self.algorithm.rules(n_features)
+
+    def passing_rules(self, n_features: int) -> SubsetRules:
+        return self.algorithm.passing_rules(n_features)
+
+
+@dataclass(frozen=True)
+class Race(Wrapper[RaceState]):
     """Run any algorithm so that most subsets cost one evaluation on a repeated cross-validation.
 
     Every subset that the inner algorithm proposes is scored on the first repeat. If its loss there is at most the mean
@@ -103,51 +159,12 @@ class Race(Algorithm[RaceState]):
     True
     """
 
-    uses_single_partitions: ClassVar[bool] = True
-
-    algorithm: AnyAlgorithm
     _: KW_ONLY
     elite: int = 60
-    n_partitions: int | None = None
-
-    # Copied from the inner algorithm, so they are no settings of the race.
-    min_features: int = field(init=False, repr=False)
-    max_features: int | None = field(init=False, repr=False)
-    fixed_features: tuple[int, ...] = field(init=False, repr=False)
-    feature_sizes: tuple[int, ...] | None = field(init=False, repr=False)
-    initial_subsets: tuple[tuple[int, ...], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_int("elite", self.elite, low=1)
-        check_int("n_partitions", self.n_partitions, low=1, optional=True)
-        if not isinstance(self.algorithm, Algorithm):
-            raise SettingError(f"a race runs an algorithm such as TwoDUPSO(); got {shown(self.algorithm)}.")
-        if self.algorithm.n_losses > 1:
-            raise SettingError('a race compares subsets by one loss; use an algorithm without objectives="scores".')
-        inner = self.algorithm.with_partitions(1)
-        object.__setattr__(self, "algorithm", inner)
-        for name in (*(shared.name for shared in fields(Algorithm)), "parsimonious", "needs_monotone"):
-            object.__setattr__(self, name, getattr(inner, name))
-
-    def bind(self, problem: Problem) -> Self:
-        """Return the race with its inner algorithm bound; the inner one sees a single repeat."""
-        inner = self.algorithm.bind(replace(problem, n_partitions=1, n_left_out=0))
-        bound = self if inner is self.algorithm else replace(self, algorithm=inner)
-        return bound.with_partitions(problem.n_partitions)
-
-    def with_partitions(self, n_partitions: int) -> Self:
-        """Return the race with the number of repeats filled in."""
-        return self if self.n_partitions is not None else replace(self, n_partitions=n_partitions)
-
-    def with_costs(self, costs: tuple[float, ...]) -> Self:
-        """Return the race with its inner algorithm for these prices."""
-        return replace(self, algorithm=self.algorithm.with_costs(costs))
-
-    def rules(self, n_features: int) -> SubsetRules:
-        return self.algorithm.rules(n_features)
-
-    def passing_rules(self, n_features: int) -> SubsetRules:
-        return self.algorithm.passing_rules(n_features)
+        super().__post_init__()
 
     def begin(self, n_features: int, rng: Generator) -> RaceState:
         inner = self.algorithm.begin(n_features, rng)
@@ -161,7 +178,7 @@ class Race(Algorithm[RaceState]):
         if len(state.promoted):
             known = self._add_scored(state, fitness)
         else:
-            known = replace(state, inner=_with_masks(state.inner, state.masks), first=fitness)
+            known = replace(state, inner=with_masks(state.inner, state.masks), first=fitness)
             promoted = self._select_promising(known)
             if len(promoted):
                 return self._ask_other_repeats(replace(known, promoted=promoted))
@@ -190,7 +207,7 @@ class Race(Algorithm[RaceState]):
         masks, rules = state.inner.masks, self.rules(state.elite.shape[1])
         limit = state.elite_fitness[-1] if len(state.elite) >= self.elite else np.inf
         eligible = rules.is_legal(masks) & (state.first <= limit)
-        keys, seen, promoted = _keys(masks), set(_keys(state.elite)), []
+        keys, seen, promoted = keys_of(masks), set(keys_of(state.elite)), []
         for row in np.lexsort((rules.columns(masks), state.first)).tolist():
             if eligible[row] and keys[row] not in seen:
                 seen.add(keys[row])
@@ -232,17 +249,18 @@ def _ask_first_repeat(state: RaceState, inner: State) -> RaceState:
     )
 
 
-def _with_masks(inner: I, masks: Masks) -> I:
+def with_masks(inner: S, masks: Masks) -> S:
     """Return the inner state with the masks that were asked, because the search may have made some legal."""
     return inner if np.array_equal(inner.masks, masks) else replace(inner, masks=masks)
 
 
 def _losses_for_inner(state: RaceState) -> FloatArray:
     """Return for each new subset its mean loss over all repeats if known, otherwise its loss on the first repeat."""
-    known = dict(zip(_keys(state.elite), state.elite_fitness.tolist(), strict=True))
-    keys = _keys(state.inner.masks)
+    known = dict(zip(keys_of(state.elite), state.elite_fitness.tolist(), strict=True))
+    keys = keys_of(state.inner.masks)
     return np.array([known.get(key, loss) for key, loss in zip(keys, state.first.tolist(), strict=True)])
 
 
-def _keys(masks: Masks) -> list[bytes]:
+def keys_of(masks: Masks) -> list[bytes]:
+    """Return a key for each mask that equal masks share."""
     return [row.tobytes() for row in np.packbits(masks, axis=1)]

@@ -75,6 +75,7 @@ class Stepwise(Algorithm[Walk]):
     exactly k features. A step evaluates all candidates, at most n subsets; ties are broken by index.
     """
 
+    takes_best_of_batch: ClassVar[bool] = True
     keeps_last: ClassVar[bool] = False
     """Whether a step back may not undo the step before it."""
 

@@ -94,6 +94,9 @@ class ErFS(Algorithm[ThresholdSwarm]):
         masks = self._masks(position, rng)
         return ThresholdSwarm(masks, position, np.zeros_like(position), first_bests(masks), position)
 
+    def rivals(self, state: ThresholdSwarm) -> Masks:
+        return state.bests.masks
+
     def step(self, state: ThresholdSwarm, fitness: FloatArray, progress: float, rng: Generator) -> ThresholdSwarm:
         better = improved(state.bests, state.masks, fitness, parsimonious=self.parsimonious)
         bests = updated(state.bests, state.masks, fitness, better, parsimonious=self.parsimonious)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -25,6 +27,7 @@ from sklearn.ensemble import (
 from sklearn.feature_selection import RFECV
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, StratifiedKFold
+from threadpoolctl import threadpool_limits
 
 from subswarm._checks import check_choice
 from subswarm._seeding import seed_of_repeat
@@ -46,6 +49,8 @@ INFORMATIVE = 15
 MADELON = (28, 48, 64, 105, 128, 153, 241, 281, 318, 336, 338, 378, 433, 442, 451, 453, 455, 472, 475, 493)
 """The useful columns of madelon, which are correlated with each other; the 480 others are probes."""
 INNER_FOLDS = 5
+SHORT_FITS = 200
+"""Fits of a short search, which takes about the time of ShapRFECV with boosted trees."""
 ABSENT = "–"
 
 
@@ -74,12 +79,17 @@ class Task:
 
 @dataclass(frozen=True)
 class Row:
-    """One selector on one outer fold; ``noise`` and ``fits`` are None if they are unknown."""
+    """One selector on one outer fold; ``noise`` and ``fits`` are None if they are unknown.
+
+    ``seconds`` is the processor time of the selection, which runs on one thread.
+    """
 
     table: str
     model: str
     selector: str
     fold: int
+    folds: int
+    trees: int
     seed: int
     score: float
     columns: int
@@ -97,44 +107,52 @@ def measure(
     seed: int = 0,
     trees: int = 40,
     more: str | os.PathLike[str] | None = None,
+    n_jobs: int = 1,
     store: Path | None = None,
+    only_stored: bool = False,
     report: Callable[[Row], object] = lambda row: None,
 ) -> list[Row]:
-    """Return a row for each table, model, selector and outer fold; those that are in the store are not made again."""
+    """Return a row for each table, model, selector and outer fold; those that are in the store are not made again.
+
+    ``n_jobs`` selections run at a time, each on one thread. With ``only_stored`` none runs.
+    """
     for model in models:
         check_choice("models", model, MODELS)
+        _model(model, True, trees, seed)  # a missing package or table is an error before anything is measured
     for selector in selectors:
         check_choice("selectors", selector, tuple(SELECTORS))
-    rows = _stored(store)
+    rows = [row for row in _stored(store) if (row.folds, row.trees, row.seed) == (folds, trees, seed)]
+    known = {(row.table, row.model, row.selector, row.fold) for row in rows}
+    jobs = []
     for table in tables:
-        for model in models:
-            drawn = None
-            for selector in selectors:
-                for fold in range(folds):
-                    key = (table, model, selector, fold, seed)
-                    if any((row.table, row.model, row.selector, row.fold, row.seed) == key for row in rows):
-                        continue
-                    if drawn is None:
-                        drawn = list(_tasks(table, model, folds=folds, seed=seed, trees=trees, more=more))
-                    row = _measured(drawn[fold], Row(table, model, selector, fold, seed, 0.0, 0, None, None, 0.0))
-                    if row is None:  # the package of the selector is missing, or it has no such task
-                        break
-                    rows.append(row)
-                    report(row)
-                    if store is not None:
-                        with store.open("a", encoding="utf-8") as file:
-                            file.write(json.dumps(asdict(row)) + "\n")
+        _load(table, seed, more)
+        for selector in selectors:
+            together = [tuple(models)] if selector in MODEL_FREE else [(model,) for model in models]
+            for fold, group in product(range(folds), together):
+                missing = [model for model in group if (table, model, selector, fold) not in known]
+                setting = (selector, fold, folds, trees, seed)
+                blanks = [Row(table, model, *setting, 0.0, 0, None, None, 0.0) for model in missing]
+                if blanks:
+                    jobs.append(delayed(_measured)(blanks, more))
+    parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
+    for found in parallel([] if only_stored else jobs):
+        for row in found:
+            rows.append(row)
+            report(row)
+        if store is not None:
+            with store.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(asdict(row)) + "\n" for row in found)
     order = {name: place for place, name in enumerate((*tables, *models, *selectors))}
-    wanted = [
-        row
-        for row in rows
-        if row.table in tables and row.model in models and row.selector in selectors and row.seed == seed
-    ]
+    wanted = [row for row in rows if row.table in tables and row.model in models and row.selector in selectors]
     return sorted(wanted, key=lambda row: (order[row.model], order[row.table], order[row.selector], row.fold))
 
 
 def format_tables(rows: Sequence[Row]) -> str:
-    """Return means over the outer folds as Markdown, one table for each model."""
+    """Return means over the outer folds as Markdown, one table for each model.
+
+    With several data tables, the last rows are means over all of them (sums of fits and seconds), for the selectors
+    that were measured on all.
+    """
     headers = ("table", "selector", "score on new rows", "standard error", "columns", "noise", "fits", "seconds")
     grids = []
     for model in dict.fromkeys(row.model for row in rows):
@@ -157,8 +175,36 @@ def format_tables(rows: Sequence[Row]) -> str:
                         _mean([row.seconds for row in found], 1),
                     )
                 )
-        grids.append(Grid(model, headers, tuple(cells)))
+        grids.append(Grid(model, headers, (*cells, *_summary([row for row in rows if row.model == model]))))
     return render(grids, "markdown")
+
+
+def _summary(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """Return the means of a model over all data tables, for the selectors that were measured on all of them."""
+    tables = {row.table for row in rows}
+    cells: list[tuple[str, ...]] = []
+    for selector in dict.fromkeys(row.selector for row in rows) if len(tables) > 1 else ():
+        found = [row for row in rows if row.selector == selector]
+        if {row.table for row in found} != tables:
+            continue
+        groups = [[row for row in found if row.table == table] for table in sorted(tables)]
+        scores = [float(np.mean([row.score for row in group])) for group in groups]
+        columns = [float(np.mean([row.columns for row in group])) for group in groups]
+        fits = [float(np.mean(np.array([row.fits for row in group], dtype=np.float64))) for group in groups]
+        seconds = [float(np.mean([row.seconds for row in group])) for group in groups]
+        cells.append(
+            (
+                "all tables",
+                selector,
+                _shown(float(np.mean(scores)), 4),
+                ABSENT,
+                _shown(float(np.mean(columns)), 1),
+                ABSENT,
+                _shown(float(np.sum(fits)), 0),
+                _shown(float(np.sum(seconds)), 1),
+            )
+        )
+    return cells
 
 
 def _stored(store: Path | None) -> list[Row]:
@@ -170,16 +216,15 @@ def _stored(store: Path | None) -> list[Row]:
         raise DatasetError(f"{store} is not a store of 'subswarm bench expensive': {error}") from error
 
 
-def _tasks(
-    table: str, model: str, *, folds: int, seed: int, trees: int, more: str | os.PathLike[str] | None
-) -> Iterator[Task]:
-    X, y, noise = _load(table, seed, more)
+def _task(row: Row, more: str | os.PathLike[str] | None) -> Task:
+    """Return the task of a row: its outer fold, and its model."""
+    X, y, noise = _load(row.table, row.seed, more)
     classes = y.dtype.kind in "iu"
-    estimator = _model(model, classes, trees, seed)
-    splitter = (StratifiedKFold if classes else KFold)(folds, shuffle=True, random_state=seed)
-    for number, (train, test) in enumerate(splitter.split(X, y)):
-        own = seed_of_repeat(seed, number)
-        yield Task(X[train], y[train], X[test], y[test], noise, estimator, classes, own)
+    splitter = (StratifiedKFold if classes else KFold)(row.folds, shuffle=True, random_state=row.seed)
+    train, test = list(splitter.split(X, y))[row.fold]
+    own = seed_of_repeat(row.seed, row.fold)
+    model = _model(row.model, classes, row.trees, row.seed)
+    return Task(X[train], y[train], X[test], y[test], noise, model, classes, own)
 
 
 def _load(table: str, seed: int, more: str | os.PathLike[str] | None) -> tuple[FloatArray, AnyArray, Mask | None]:
@@ -227,35 +272,46 @@ def _model(name: str, classes: bool, trees: int, seed: int) -> Estimator:
     return made
 
 
-def _measured(task: Task, row: Row) -> Row | None:
-    with warnings.catch_warnings():
+def _measured(rows: Sequence[Row], more: str | os.PathLike[str] | None) -> list[Row]:
+    """Select once, and return the rows with the score of each model; none if the selector does not apply."""
+    task = _task(rows[0], more)
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
-        started = time.perf_counter()
-        found = SELECTORS[row.selector](task)
-        seconds = time.perf_counter() - started
+        started = time.process_time()
+        found = SELECTORS[rows[0].selector](task)
+        seconds = time.process_time() - started
         if found is None:
-            return None
+            return []
         mask, fits = found
-        dummy = DummyClassifier(strategy="prior") if task.classes else DummyRegressor()
-        columns = mask if mask.any() else np.arange(len(mask)) == 0
-        model: Any = clone(task.model if mask.any() else dummy).fit(task.X[:, columns], task.y)
-        score = float(get_scorer(task.scoring)(model, task.X_test[:, columns], task.y_test))
-    noise = None if task.noise is None else int((mask & task.noise).sum())
-    return replace(row, score=score, columns=int(mask.sum()), noise=noise, fits=fits, seconds=seconds)
+        noise = None if task.noise is None else int((mask & task.noise).sum())
+        return [
+            replace(row, score=_scored(_task(row, more), mask), columns=int(mask.sum()), noise=noise,
+                    fits=fits, seconds=seconds)
+            for row in rows
+        ]  # fmt: skip
+
+
+def _scored(task: Task, mask: Mask) -> float:
+    """Return the score on the test rows; without columns, that of a constant answer."""
+    dummy = DummyClassifier(strategy="prior") if task.classes else DummyRegressor()
+    columns = mask if mask.any() else np.arange(len(mask)) == 0
+    model: Any = clone(task.model if mask.any() else dummy).fit(task.X[:, columns], task.y)
+    return float(get_scorer(task.scoring)(model, task.X_test[:, columns], task.y_test))
 
 
 Found = tuple[Mask, int | None] | None
 """The selected columns and the number of fits; None where the selector does not apply."""
 
 
-def _ours(task: Task, **settings: object) -> Found:
-    """Return the selection of the default search at no more fits than RFECV makes in its folds."""
+def _ours(task: Task, most_fits: int | None = None, **settings: object) -> Found:
+    """Return the selection of the default search at no more fits than RFECV makes in its folds, or this many."""
     n_columns = task.X.shape[1]
+    fits = INNER_FOLDS * (n_columns - 2)  # 10 fits are left for the scores of the selected and of all columns
     selector = SwarmSelector(
         task.model,
         cv=INNER_FOLDS,
         scoring=task.scoring,
-        max_fits=INNER_FOLDS * (n_columns - 2),  # 10 fits are left for the scores of the selected and of all columns
+        max_fits=fits if most_fits is None else min(fits, most_fits),
         random_state=task.seed,
     )
     fitted = selector.set_params(**settings).fit(task.X, task.y)
@@ -303,6 +359,7 @@ def _all(task: Task) -> Found:
 
 SELECTORS: dict[str, Callable[[Task], Found]] = {
     "default": _ours,
+    "short": partial(_ours, most_fits=SHORT_FITS),
     "best": partial(_ours, choose="best"),
     "rfecv": _rfecv,
     "boruta": _boruta,
@@ -310,6 +367,8 @@ SELECTORS: dict[str, Callable[[Task], Found]] = {
     "all": _all,
 }
 """The selectors by name."""
+MODEL_FREE = ("boruta", "all")
+"""Selectors that do not use the model, and so are run once for all models."""
 
 
 def _mean(values: Sequence[float | None], digits: int) -> str:

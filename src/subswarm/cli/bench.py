@@ -314,9 +314,11 @@ def expensive(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the tables, folds, models and searches.")] = 0,
     trees: Annotated[int, typer.Option(min=1, help="Trees of each model.")] = 40,
     more: Annotated[Path | None, typer.Option(help="The folder of ada.npz, communities.npz and madelon.npz.")] = None,
+    jobs: Annotated[int, typer.Option(help="Selections that run at a time, each on one thread.")] = 1,
     store: Annotated[
         Path | None, typer.Option(help="A file that keeps the measurements; those in it are not made again.")
     ] = None,
+    only_stored: Annotated[bool, typer.Option(help="Show what --store has, and measure nothing.")] = False,
     out: Annotated[Path | None, typer.Option(help="The file of the tables; they are printed by default.")] = None,
 ) -> None:
     """Measure selectors for boosted trees and forests: score on new rows, columns, noise, fits and time."""
@@ -329,6 +331,7 @@ def expensive(
             err=True,
         )
 
+    check_jobs("--jobs", jobs)
     check_output(store, option="--store")
     check_output(out, option="--out")
     rows = measure(
@@ -339,7 +342,9 @@ def expensive(
         seed=seed,
         trees=trees,
         more=more,
+        n_jobs=jobs,
         store=store,
+        only_stored=only_stored,
         report=report,
     )
     _show_or_save(format_tables(rows), out)

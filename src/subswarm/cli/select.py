@@ -29,7 +29,7 @@ __all__ = ["SelectCommand", "select"]
 _PANELS = {
     "Table": "target drop id_columns impute one_hot max_categories dates missing skip_unlabelled positive groups time "
     "weights no_header encoding",
-    "Model and score": "model task scoring cv repeats race",
+    "Model and score": "model task scoring cv repeats race fold_race",
     "Search": "algorithm setting evaluations max_fits max_rows seconds patience early_stopping seed preselect "
     "checkpoint jobs engine",
     "Which columns": "choose min_features max_features keep max_cost costs",
@@ -132,6 +132,10 @@ def select(
     ] = None,
     race: Annotated[
         bool, typer.Option("--race", help="Score only the best subsets on all repeats, the others on one.")
+    ] = False,
+    fold_race: Annotated[
+        bool,
+        typer.Option("--fold-race", help="Score fold by fold, and give up subsets that are behind; for slow models."),
     ] = False,
     min_features: Annotated[int, typer.Option(help="Fewest features to select.")] = 1,
     max_features: Annotated[int | None, typer.Option(help="Most features to select.")] = None,
@@ -246,6 +250,8 @@ def select(
     check_report(report)
     check_jobs("--jobs", jobs)
     check_choice("--task", task, ("auto", "classification", "regression"))
+    if race and fold_race:
+        raise SettingError("--race and --fold-race are two kinds of races; give one of them.")
     if race and repeats in (None, 1):
         raise SettingError("--race needs a repeated cross-validation; add --repeats 4, say.")
     from subswarm._display import format_duration
@@ -295,7 +301,7 @@ def select(
         cv=_splits(data, estimator, cv, seed),
         repeats="auto" if repeats is None else repeats,
         max_rows="auto" if max_rows is None else max_rows,
-        race=race,
+        race="folds" if fold_race else race,
         scoring=scoring.split(",") if scoring and "," in scoring else scoring,
         max_evaluations="auto" if evaluations is None else evaluations,
         max_fits=max_fits,

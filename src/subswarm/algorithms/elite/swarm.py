@@ -224,6 +224,10 @@ class TwoDElite(Algorithm[EliteSwarm]):
         swarm = self._refreshed(swarm, rng)
         return replace(swarm, masks=self._children(swarm, progress, rng), partitions=swarm.islands)
 
+    def rivals(self, state: EliteSwarm) -> Masks | None:
+        """Return the parent of each child; the candidates of the walk have none."""
+        return None if state.walking or state.agreeing else state.elite
+
     def finalists(self, state: EliteSwarm) -> Finalists:
         """Return the agreed subsets with their losses on all repeats; before there are any, the islands' elite."""
         if len(state.agreed) and self.cross_fit is not None:

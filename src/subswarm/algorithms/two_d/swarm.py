@@ -175,6 +175,9 @@ class TwoD(Algorithm[Swarm]):
         )
         return replace(swarm, memory=self.remember(swarm, np.zeros(self.particles, dtype=bool), rng))
 
+    def rivals(self, state: Swarm) -> Masks:
+        return state.bests.masks
+
     def step(self, state: Swarm, fitness: FloatArray, progress: float, rng: Generator) -> Swarm:
         """Update bests and counts, then velocities (refreshed if stagnant), then positions."""
         swarm = self._remembered(state, fitness, rng)
