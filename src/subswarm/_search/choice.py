@@ -37,6 +37,9 @@ RULES = ("smallest", "best", "one-se")
 WIDTH_OF_NOTHING = 1.5
 """Fewest standard errors that count as noise if the search may have found nothing."""
 
+WIDTH_OF_NOTHING_ON_PATHS = 3.5
+"""The same for algorithms with a noise width of their own, whose candidates are subsets of each other."""
+
 CHANCE = 2.5
 """Standard errors by which a selection must be better than a constant answer. That of its own six losses is small by
 chance now and then, so it is at least that of most candidates."""
@@ -65,7 +68,7 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
         width = 0.0
     found = found_something(result, objective, width)
     if rule == "smallest" and not found:
-        width = max(width, WIDTH_OF_NOTHING)
+        width = max(width, WIDTH_OF_NOTHING if finalists.noise_width is None else WIDTH_OF_NOTHING_ON_PATHS)
     row = 0 if rule == "best" else smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
     chosen = Subset(finalists.masks[row].copy(), float(finalists.fitness[row]))
     if finalists.left_out is None:
