@@ -148,13 +148,14 @@ class KNeighborsEngine(FastEngine):
     def _shares(self, masks: Masks) -> FloatArray:
         """Return the probability of each class for each test row, (P, all test rows, C), as `predict_proba` does."""
         nearest, distances = self._finder.neighbors_of(masks, in_order=self._weighted)
-        weights = self._weights(distances) if self._weighted else np.ones(nearest.shape)
-        k, labels = nearest.shape[2], self._labels[nearest]
-        votes = np.zeros((labels.size // k, self._n_classes))
-        rows, labels, weights = np.arange(len(votes)), labels.reshape(-1, k), weights.reshape(-1, k)
-        for s in range(k):
-            votes[rows, labels[:, s]] += weights[:, s]
-        votes = votes.reshape(*nearest.shape[:2], self._n_classes)
+        if self._weighted:
+            labels, weights = self._labels[nearest], self._weights(distances)
+            votes = np.zeros((*nearest.shape[:2], self._n_classes))
+            rows = np.ix_(*(np.arange(length) for length in nearest.shape[:2]))
+            for s in range(nearest.shape[2]):
+                votes[(*rows, labels[:, :, s])] += weights[:, :, s]
+        else:
+            votes = self._finder.count_votes(nearest, self._labels, self._n_classes)
         for f, known in enumerate(self._known):
             if len(known) < self._n_classes:
                 own = self._layout.rows_of(f)
@@ -165,9 +166,9 @@ class KNeighborsEngine(FastEngine):
 
     def _values(self, masks: Masks) -> FloatArray:
         """Return the mean target of the neighbours of each test row, (P, all test rows)."""
-        nearest, distances = self._finder.neighbors_of(masks, in_order=True)
+        nearest, distances = self._finder.neighbors_of(masks, in_order=self._weighted)
         if not self._weighted:
-            return np.asarray(np.mean(self._data.y[nearest], axis=2))
+            return self._finder.mean_values(nearest, np.asarray(self._data.y, dtype=np.float64))
         weights = self._weights(distances)
         return np.asarray(np.sum(self._data.y[nearest] * weights, axis=2) / np.sum(weights, axis=2))
 
