@@ -345,3 +345,13 @@ def test_votes_and_means_are_the_same_without_numba():
             kernels.mean_values(nearest, values, means[number])
         assert np.array_equal(votes[0], votes[1])
         assert np.array_equal(means[0], means[1])
+
+
+def test_targets_with_a_large_offset_are_added_up_as_in_scikit_learn():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = 1e15 + rng.normal(size=60) * 3.0
+    model = KNeighborsRegressor(7)
+    data = folded(model, X, y, cv=3, scoring="r2")
+    masks = np.array([[True, True, True], [True, False, True]])
+    assert np.abs(fast(model, data).fold_losses(masks) - true_losses(model, data, masks)).max() <= 1e-12

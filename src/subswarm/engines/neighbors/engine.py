@@ -32,6 +32,8 @@ from subswarm.engines.threads import n_threads
 __all__ = ["KNeighborsEngine", "is_euclidean"]
 
 _MODELS = (KNeighborsClassifier, KNeighborsRegressor)
+_LARGE_OFFSET = 1e3
+"""Targets that are larger than their spread by this factor are added up nearest first, as scikit-learn does."""
 _EUCLIDEAN, _CITY_BLOCK = ("euclidean", "l2"), ("manhattan", "l1", "cityblock")
 
 
@@ -55,6 +57,7 @@ class KNeighborsEngine(FastEngine):
         self._truth = self._labels[self._layout.tests].astype(np.int16)
         self._known = [np.unique(self._labels[fold.train]) for fold in data.folds]
         self._is_accuracy = is_standard_scorer(estimator, data, frozenset({"accuracy"}))
+        self._adds_in_order = self._regression and not np.abs(data.y).max() <= _LARGE_OFFSET * np.std(data.y)
         self._threads = n_threads(n_jobs)
         self._finder = NeighborFinder(
             self._layout,
@@ -166,8 +169,10 @@ class KNeighborsEngine(FastEngine):
 
     def _values(self, masks: Masks) -> FloatArray:
         """Return the mean target of the neighbours of each test row, (P, all test rows)."""
-        nearest, distances = self._finder.neighbors_of(masks, in_order=self._weighted)
+        nearest, distances = self._finder.neighbors_of(masks, in_order=self._weighted or self._adds_in_order)
         if not self._weighted:
+            if self._adds_in_order:
+                return np.asarray(np.mean(self._data.y[nearest], axis=2))
             return self._finder.mean_values(nearest, np.asarray(self._data.y, dtype=np.float64))
         weights = self._weights(distances)
         return np.asarray(np.sum(self._data.y[nearest] * weights, axis=2) / np.sum(weights, axis=2))
