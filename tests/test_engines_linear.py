@@ -388,3 +388,43 @@ def test_priors_that_are_no_floats_are_left_to_scikit_learn():
     X, y = load_breast_cancer(return_X_y=True)
     data = folded(LinearDiscriminantAnalysis(priors=[10**400, 1]), X, y, cv=2)
     assert engine_for(LinearDiscriminantAnalysis(priors=[10**400, 1]), data).name == "estimator"
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_more_columns_than_rows_need_no_fit_of_discriminant_analysis(n_classes):
+    rng = np.random.default_rng(n_classes)
+    y = np.arange(30) % n_classes
+    X = rng.normal(size=(30, 60)) + 0.5 * y[:, None] * (np.arange(60) < 10)
+    X[:, 59] = X[:, 0] - X[:, 1]
+    model = LinearDiscriminantAnalysis()
+    data = folded(model, X, y, cv=5)
+    masks = np.stack([rng.random(60) < share for share in (0.7, 0.8, 0.9, 1.0)])
+    engine = fast(model, data)
+    assert np.array_equal(engine.fold_losses(masks), true_losses(model, data, masks))
+    assert engine.facts["rechecked"] == 0
+
+
+def test_directions_near_the_limit_are_left_to_scikit_learn():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 6)), np.arange(80) % 2
+    X[:, 5] = X[:, 0] + 1e-4 * X[:, 1] + 1e-4 * rng.normal(size=80)  # a singular value of about the tolerance
+    model = LinearDiscriminantAnalysis()
+    data = folded(model, X, y, cv=5)
+    masks = np.ones((1, 6), dtype=bool)
+    engine = fast(model, data)
+    assert np.array_equal(engine.fold_losses(masks), true_losses(model, data, masks))
+    assert engine.facts["rechecked"] == 5
+
+
+def test_columns_that_are_constant_in_a_fold_need_no_fit_of_ridge_classification():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 5)), np.arange(60) % 3
+    X[:, 4] = 0.1
+    X[7, 4] = 0.7  # the other rows are all that some fold trains on, and their mean is not 0.1 but for rounding
+    X[:, :2] += y[:, None]
+    model = RidgeClassifier()
+    data = folded(model, X, y, cv=5)
+    masks = np.ones((1, 5), dtype=bool)
+    engine = fast(model, data)
+    assert np.array_equal(engine.fold_losses(masks), true_losses(model, data, masks))
+    assert engine.facts["rechecked"] == 0

@@ -274,3 +274,20 @@ def test_an_estimator_with_its_own_score_is_not_recognised():
     for model, known in ((KNeighborsRegressor(), True), (Own(), False)):
         data = data_of(y, folds, None, model)
         assert (batch_metric(data.scoring, model, data) is not None) == known
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "average_precision"])
+@pytest.mark.parametrize(("n_rows", "share"), [(40, 0.5), (400, 0.1), (1500, 0.5), (1500, 0.2)])
+@pytest.mark.parametrize("digits", [1, 12])
+def test_orders_of_few_and_of_many_rows_are_scored_as_by_scikit_learn(scoring, n_rows, share, digits):
+    rng = np.random.default_rng(n_rows)
+    y = (rng.random(n_rows) < share).astype(int)
+    y[:4] = 0, 1, 0, 1
+    shares = np.round(rng.random((3, n_rows)) / 2 + y / 4, digits)
+    everything = np.arange(n_rows)
+    data = FoldedData(np.zeros((n_rows, 1)), y, (Fold(everything, everything),), resolve_scoring(GaussianNB(), scoring))
+    metric = batch_metric(data.scoring, GaussianNB(), data)
+    function = sk.roc_auc_score if scoring == "roc_auc" else sk.average_precision_score
+    expected = [[function(y, own)] for own in shares]
+    found = metric.score_all(np.stack([1 - shares, shares], axis=2) if metric.needs == "probabilities" else shares)
+    assert np.abs(found - expected).max() <= 1e-12

@@ -75,12 +75,12 @@ def engines(
             f"{row.dataset:<12} {row.rows:>5} {row.columns:>4} {row.model:<23} {row.scoring:<20} | "
             f"{row.theirs:>14.1f} ({row.way:<6}) | {row.ours:>7.0f} | {row.ratio:>5.0f} | {share:>6}"
         )
+    typer.echo(
+        "\n| model | scorer | tables | times scikit-learn, geometric mean | smallest |\n|---|---|---:|---:|---:|"
+    )
     for (model, scorer), values in ratios.items():
-        of_scorer = f", {scorer}" if scoring else ""
-        typer.echo(
-            f"{model}{of_scorer}: geometric mean {geometric_mean(values):.0f} times scikit-learn, smallest "
-            f"{min(values):.1f} times, {len(values)} tables"
-        )
+        typer.echo(f"| {model} | {scorer} | {len(values)} | {geometric_mean(values):.0f} | {min(values):.1f} |")
+    typer.echo()
     single, double = gemm_rate("float32") / 1e9, gemm_rate("float64") / 1e9
     typer.echo(f"matrix product on this machine: {single:.0f} GFLOP/s (float32), {double:.0f} GFLOP/s (float64)")
     for model, (compiling, cached) in first_use_seconds().items():

@@ -17,8 +17,8 @@ __all__ = ["doubtful_losses", "doubtful_orders"]
 
 _TOO_UNLIKELY = 1e-6
 """Where scikit-learn subtracts a probability from one, smaller results carry visible rounding."""
-_SURE_ENOUGH = 1e-6
-"""Largest error of a loss that is accepted, by a bound that is a thousand times above the errors seen, or more."""
+_SURE_ENOUGH = 1e-4
+"""Largest error of a loss that is accepted, by a bound that is a million times above the errors seen, or more."""
 
 
 def doubtful_orders(

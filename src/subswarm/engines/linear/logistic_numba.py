@@ -19,6 +19,10 @@ _ENOUGH = 20
 """Rows for each weight from which a sample gives a good Hessian for the steps of all rows together."""
 _MORE_STEPS = 16
 """Multiplications by all rows that a step of a fold needs, times the number of such steps that a factor pays for."""
+_MEMORY = 8
+"""Steps of a fold that improve on an old Hessian."""
+_SLOW = 0.25
+"""How much shorter a step must be than the last one (squared) as long as a fold keeps its Hessian."""
 _MAGIC = 6755399441055744.0
 _LOG2E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -168,6 +172,46 @@ def _step(inverse: FloatArray, gradient: FloatArray, step: FloatArray) -> float:
     whitened = np.dot(inverse, gradient)
     step[:] = np.dot(inverse.T, whitened)
     return float(np.dot(whitened, whitened))
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+def _remember(
+    pairs: FloatArray, curvatures: FloatArray, place: int, step: FloatArray, before: FloatArray, after: FloatArray
+) -> None:
+    """Store the last step and how it changed the gradient."""
+    moved, change, total = pairs[place, 0], pairs[place, 1], 0.0
+    for i in range(len(step)):
+        moved[i] = -step[i]
+        change[i] = after[i] - before[i]
+        total += moved[i] * change[i]
+    curvatures[place] = total
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+def _quasi_newton_step(
+    inverse: FloatArray, gradient: FloatArray, pairs: FloatArray, curvatures: FloatArray, step: FloatArray
+) -> float:
+    """Compute the step of L-BFGS from an old factor and the steps since then; returns its squared length."""
+    rest, shares = gradient.copy(), np.empty(len(pairs))
+    for m in range(len(pairs) - 1, -1, -1):
+        moved, change, total = pairs[m, 0], pairs[m, 1], 0.0
+        for i in range(len(rest)):
+            total += moved[i] * rest[i]
+        shares[m] = total / curvatures[m] if curvatures[m] > 0.0 else 0.0
+        for i in range(len(rest)):
+            rest[i] -= shares[m] * change[i]
+    _step(inverse, rest, step)
+    for m in range(len(pairs)):
+        moved, change, total = pairs[m, 0], pairs[m, 1], 0.0
+        for i in range(len(rest)):
+            total += change[i] * step[i]
+        share = shares[m] - total / curvatures[m] if curvatures[m] > 0.0 else 0.0
+        for i in range(len(rest)):
+            step[i] += share * moved[i]
+    total = 0.0
+    for i in range(len(rest)):
+        total += gradient[i] * step[i]
+    return total
 
 
 @njit(nogil=True, cache=True)
@@ -345,6 +389,8 @@ def _fit_folds(
         slots[:] = F
     V, G, steps = np.empty((F * K, k)), np.empty((F * K, k)), np.zeros((F, d))
     active, decrements = np.empty(F, dtype=np.int64), np.full(F, np.inf)
+    gradients, pairs = np.empty((F, d)), np.empty((F, _MEMORY, 2, d))
+    curvatures, known = np.empty((F, _MEMORY)), np.zeros(F, dtype=np.int64)
     count = 0
     for f in range(F):
         if not shared:
@@ -375,14 +421,18 @@ def _fit_folds(
                 for i in range(k):
                     gradient[c, i] += penalties[f, i] * own[c, i]
             flat = gradient.reshape(d)
-            decrement = _step(inverses[slots[f]], flat, steps[f])
-            if turn > 0 and not decrement < 0.1 * decrements[f]:  # the Hessian is too old
+            if turn > 0 and known[f] < _MEMORY:
+                _remember(pairs[f], curvatures[f], known[f], steps[f], gradients[f], flat)
+                known[f] += 1
+            gradients[f] = flat
+            decrement = _quasi_newton_step(inverses[slots[f]], flat, pairs[f, : known[f]], curvatures[f], steps[f])
+            if turn > 0 and not decrement < _SLOW * decrements[f]:  # the Hessian is too old
                 found = margins[a * K : (a + 1) * K]
                 part = parts[0 if shared else f]
                 _add_hessian(Z, found, rows.weights[f], scaled, part)
                 if not _factor(part, penalties[f], K, matrix, inverses[f]):
                     continue
-                slots[f] = f
+                slots[f], known[f] = f, 0
                 decrement = _step(inverses[f], flat, steps[f])
                 if decrement > decrements[f]:
                     steps[f] *= 0.5

@@ -9,9 +9,9 @@ from subswarm.engines.data import Int64Array
 
 __all__ = ["CLOSE", "CONVERGED", "STEPS", "LogisticRows"]
 
-CLOSE = 0.05
+CLOSE = 0.5
 """The squared length of a step, in the metric of the Hessian, after which the folds go on from the common weights."""
-CONVERGED = 1e-10
+CONVERGED = 1e-9
 """The same for the last step of a fold."""
 STEPS = 40
 """The most steps; what has not converged then is left to scikit-learn."""

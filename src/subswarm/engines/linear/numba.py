@@ -12,6 +12,8 @@ from subswarm.engines.linear.tables import Scores, Systems, TestRows
 __all__ = ["evaluate", "judge", "solve"]
 
 _SUMS = {"contract", "reassoc", "nsz"}
+_NOTHING = 1e-11
+"""Pivots of a matrix with a diagonal of one that are nothing but rounding."""
 _BLOCK = 96
 """Rows of the inverse factor that are computed by loops; longer systems are computed in blocks with BLAS."""
 
@@ -94,6 +96,67 @@ def _invert(matrix: FloatArray, inverse: FloatArray, sums: FloatArray, least: fl
 
 
 @njit(nogil=True, cache=True, fastmath=_SUMS)
+def _invert_singular(matrix: FloatArray, half: FloatArray, sums: FloatArray, least: float) -> int:
+    """Compute H (rank, k) with H'H the pseudoinverse of a matrix with a diagonal of one; returns the rank.
+
+    The matrix is L L' up to rounding, where L comes from a Cholesky factorisation that takes the largest pivot first,
+    and H is the inverse of L'L times L'. Returns 0 unless what is left is certainly below ``least``. Only the lower
+    triangle is read.
+    """
+    k, rank = len(matrix), 0
+    low = np.empty((k, k))
+    rest = np.ones(k)
+    while rank < k:
+        best = np.argmax(rest)
+        if not rest[best] > _NOTHING:
+            break
+        column = low[rank]
+        column[: best + 1] = matrix[best, : best + 1]
+        for i in range(best + 1, k):
+            column[i] = matrix[i, best]
+        for t in range(rank):
+            share, other = low[t, best], low[t]
+            for i in range(k):
+                column[i] -= share * other[i]
+        share = 1.0 / np.sqrt(rest[best])
+        for i in range(k):
+            column[i] *= share
+            rest[i] -= column[i] * column[i]
+        rest[best] = 0.0
+        rank += 1
+    left = 0.0
+    for i in range(k):
+        left += abs(rest[i])
+    if rank == k or not left <= 0.1 * least:
+        return 0
+    square, inverse = np.empty((rank, rank)), np.empty((rank, rank))
+    for i in range(rank):
+        for j in range(i + 1):
+            one, other, total = low[i], low[j], 0.0
+            for t in range(k):
+                total += one[t] * other[t]
+            square[i, j] = total
+    if not _invert_rows(square, inverse, sums, least):
+        return 0
+    for i in range(rank - 1, -1, -1):  # the rows of the inverse factor times L', from the last one on
+        row = low[i]
+        share = inverse[i, i]
+        for t in range(k):
+            row[t] *= share
+        for j in range(i):
+            share, other = inverse[i, j], low[j]
+            for t in range(k):
+                row[t] += share * other[t]
+    half[:rank] = 0.0
+    for i in range(rank):
+        for j in range(i + 1):
+            row, share, other = half[j], inverse[i, j], low[i]
+            for t in range(k):
+                row[t] += share * other[t]
+    return rank
+
+
+@njit(nogil=True, cache=True, fastmath=_SUMS)
 def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, systems: Systems, scores: Scores) -> None:
     """Solve the systems of all folds for masks ``first`` to ``last``, into ``scores``."""
     F, T = systems.target.shape[0], systems.target.shape[2]
@@ -128,12 +191,10 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
                 noise = max(noise, systems.noise[f, j] * scale[k])
                 trace += square
                 k += 1
-            if (
-                (k < len(chosen) and not systems.drops)
-                or k == 0
-                or not residue * k <= 0.1 * systems.least_share * trace
-            ):
+            if (k < len(chosen) and not systems.drops) or k == 0:
                 continue
+            if ridge == 0.0 and not residue * k <= 0.1 * systems.least_share * trace:
+                continue  # with a penalty, what rounding left of a column is like other rounding
             matrix = matrices[: k * k].reshape(k, k)
             inverse = inverses[: k * k].reshape(k, k)
             gram = systems.gram[f]
@@ -142,18 +203,23 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
                 for j in range(i):
                     matrix[i, j] = row[chosen[kept[j]]] * (scale[i] * scale[j])
                 matrix[i, i] = 1.0
-            if not _invert(matrix, inverse, sums, 1e-13):
-                continue
+            rank = k
+            if not _invert(matrix, inverse, sums, max(1e-13, 0.5 / systems.most_kappa)):
+                if not systems.least_between > 0.0:
+                    continue
+                rank = _invert_singular(matrix, inverse, sums, systems.least_between)
+                if rank == 0:
+                    continue
             diagonal = sums
             diagonal[:k] = 0.0
-            for i in range(k):
-                for j in range(i + 1):
+            for i in range(rank):
+                for j in range(i + 1 if rank == k else k):
                     diagonal[j] += inverse[i, j] * inverse[i, j]
             kappa, spread = 0.0, 0.0
             for j in range(k):
                 kappa += diagonal[j]
                 spread += diagonal[j] * scale[j] * scale[j]
-            error = 16.0 * (noise + (k + systems.rounding) * 2.3e-16) * kappa
+            error = (16.0 if rank == k else 48.0) * (noise + (k + systems.rounding) * 2.3e-16) * kappa
             if systems.condition_power > 0.0:
                 error += 16.0 * k * 2.3e-16 * (spread * trace) ** systems.condition_power
             if len(chosen) > systems.least_rows:
@@ -171,18 +237,18 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
                     sums[i] = systems.target[f, chosen[kept[i]], c] * scale[i]
                     length += sums[i] * sums[i]
                 farthest = max(farthest, length)
-                for i in range(k):
+                for i in range(rank):
                     value = 0.0
-                    for j in range(i + 1):
+                    for j in range(i + 1 if rank == k else k):
                         value += inverse[i, j] * sums[j]
                     z[i] = value
                 w = sums
                 w[:k] = 0.0
                 square = 0.0
-                for i in range(k):
+                for i in range(rank):
                     value = z[i]
                     square += value * value
-                    for j in range(i + 1):
+                    for j in range(i + 1 if rank == k else k):
                         w[j] += inverse[i, j] * value
                 length = 0.0
                 for i in range(k):
@@ -193,12 +259,15 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
                 constant = max(constant, abs(systems.offset[f, c]) + 0.5 * square)
             if systems.least_between > 0.0 and C > 2:
                 prior = systems.prior[f, :C]
-                if not _spans(solved[:C, :k], prior, systems.least_between, error, between, between_inverse):
+                if not _spans(solved[:C, :rank], prior, systems.least_between, error, between, between_inverse):
                     continue
             scores.rate[p, f] = error * np.sqrt(largest)
             scores.base[p, f] = 16.0 * 2.3e-16 * (k + 2) * constant
             if systems.quadratic:
                 scores.base[p, f] += error * np.sqrt(largest * farthest)
+            if rank < k:  # the means may point in directions that are dropped, and rounding turns these
+                scores.rate[p, f] += error * kappa * np.sqrt(farthest)
+                scores.base[p, f] += error * kappa * farthest
             length = 0.0
             for i in range(k):
                 sums[i] = systems.shift[f, chosen[kept[i]]] * scale[i]

@@ -28,19 +28,22 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
                 continue
             used, squares = chosen[kept], squares[kept]
             trace = squares.sum()
-            if not systems.residue[f, chosen].sum() * k <= 0.1 * systems.least_share * trace:
+            if ridge == 0 and not systems.residue[f, chosen].sum() * k <= 0.1 * systems.least_share * trace:
                 continue
             scale = 1.0 / np.sqrt(squares)
             noise = (systems.noise[f, used] * scale).max()
             matrix = systems.gram[f][np.ix_(used, used)] * np.outer(scale, scale)
             np.fill_diagonal(matrix, 1.0)
-            inverse = inverse_factor(matrix, 1e-13)
+            inverse = inverse_factor(matrix, max(1e-13, 0.5 / systems.most_kappa))
+            if inverse is None and systems.least_between > 0:
+                inverse = _singular_inverse(matrix, systems.least_between)
             if inverse is None:
                 continue
+            is_singular = len(inverse) < k
             diagonal = (inverse**2).sum(axis=0)
             kappa = diagonal.sum()
             spread = diagonal @ scale**2
-            error = 16.0 * (noise + (k + systems.rounding) * EPS) * kappa
+            error = (48.0 if is_singular else 16.0) * (noise + (k + systems.rounding) * EPS) * kappa
             if systems.condition_power > 0:
                 error += 16.0 * k * EPS * (spread * trace) ** systems.condition_power
             if len(chosen) > systems.least_rows:
@@ -68,6 +71,10 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
             scores.base[p, f] = 16.0 * EPS * (k + 2) * (np.abs(offset) + 0.5 * squares).max()
             if systems.quadratic:
                 scores.base[p, f] += error * largest * np.sqrt((target**2).sum(axis=0).max())
+            if is_singular:
+                farthest = (target**2).sum(axis=0).max()
+                scores.rate[p, f] += error * kappa * np.sqrt(farthest)
+                scores.base[p, f] += error * kappa * farthest
             shift = systems.shift[f, used] * scale
             length = np.sqrt((shift**2).sum())
             scores.base[p, f] += 16.0 * EPS * (k + 2) * largest * length
@@ -86,6 +93,15 @@ def inverse_factor(matrix: FloatArray, least: float) -> FloatArray | None:
     if not factor.diagonal().min() ** 2 > least:
         return None
     return np.asarray(np.tril(np.linalg.inv(factor)))
+
+
+def _singular_inverse(matrix: FloatArray, least: float) -> FloatArray | None:
+    """Return H with H'H the pseudoinverse of a matrix; None unless small eigenvalues are certainly below ``least``."""
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > least
+    if kept.all() or not kept.any() or not np.abs(values[~kept]).sum() <= 0.1 * least:
+        return None
+    return np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T)
 
 
 def _spans(solved: FloatArray, prior: FloatArray, least: float, error: float) -> bool:

@@ -105,7 +105,8 @@ def _solve(
     count = kept.sum(dim=2).to(torch.float64)
     squares = torch.where(kept, squares, 0.0)
     trace = squares.sum(dim=2)
-    sure &= (count > 0) & (t.residue[:, columns].sum(dim=2) * count <= 0.1 * systems.least_share * trace)
+    residue = t.residue[:, columns].sum(dim=2)
+    sure &= (count > 0) & ((ridge > 0) | (residue * count <= 0.1 * systems.least_share * trace))
     if not systems.drops:
         sure &= count == sizes
     scale = torch.where(kept, 1.0 / torch.sqrt(squares), 0.0)

@@ -13,7 +13,7 @@ from the same moments. The losses are therefore exactly scikit-learn's.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -41,7 +41,7 @@ _RESULTS = 1 << 18
 """Sums (float32) that one product computes at most."""
 
 
-_CACHED_ROWS = 2048
+_CACHED_ROWS = 4096
 """Rows whose probabilities are computed at a time, so that they stay in the cache."""
 
 
@@ -208,6 +208,7 @@ class GaussianNBEngine(FastEngine):
         doubts[:] = (masks @ self._unreliable_columns.T) > 0
         doubts[np.diff(starts) == 1] = 1
         kernel, step = gaussian_kernels().log_likelihoods, max(1, _CACHED_ROWS // shares.shape[2])
+        normalise_rows = _normalise if _normalises_alike() else _normalise_slowly
 
         def normalise(first: int, last: int) -> None:
             with np.errstate(all="ignore"):
@@ -215,8 +216,8 @@ class GaussianNBEngine(FastEngine):
                     stop = min(start + step, last)
                     kernel(start, stop, columns, starts, widest, slots, gaussians, shares, doubts)
                     own = np.ascontiguousarray(shares[:, start:stop])
-                    found = self._normaliser.predict_proba(own.reshape(len(own), -1).T)
-                    shares[:, start:stop] = found.T.reshape(own.shape)
+                    found = normalise_rows(own.reshape(len(own), -1))
+                    shares[:, start:stop] = found.reshape(own.shape)
 
         work = len(columns) * shares.shape[2] * tables.most_classes
         spread(normalise, len(masks), self._threads if work > _WORTH_THREADS // 4 else 1)
@@ -226,7 +227,7 @@ class GaussianNBEngine(FastEngine):
         self._rechecked += 1
         columns = np.flatnonzero(mask)
         if self._is_bare and len(columns) == 1 and not self._unreliable_columns[fold, columns[0]]:
-            found = self._normaliser.predict_proba(self._lone_column_likelihood(int(columns[0]), fold).T)
+            found = _normalise_slowly(self._lone_column_likelihood(int(columns[0]), fold)).T
         else:
             model, rows = self._fitted(columns, self._data.folds[fold])
             found = model.predict_proba(rows)
@@ -249,12 +250,6 @@ class GaussianNBEngine(FastEngine):
         """Columns of each fold whose scaled values are not certain, or which scikit-learn refuses, (F, n)."""
         finite = [np.isfinite(self._tables.test_columns(f)).all(axis=1) for f in range(self._data.n_folds)]
         return np.asarray(np.isnan(self._tables.variance) | ~np.array(finite))
-
-    @cached_property
-    def _normaliser(self) -> _Normaliser:
-        model = _Normaliser()
-        model.classes_ = np.arange(max(2, self._tables.most_classes))
-        return model
 
     def _model_codes(self, mask: Mask, fold: int) -> Codes:
         """Return the codes of a fold's test rows as `GaussianNB` itself computes them."""
@@ -314,6 +309,52 @@ class _Normaliser(GaussianNB):  # type: ignore[misc]
 
     def _joint_log_likelihood(self, X: FloatArray) -> FloatArray:
         return X
+
+
+def _normalise_slowly(likelihoods: FloatArray) -> FloatArray:
+    """Return the probabilities (C, rows) for joint log-likelihoods, by scikit-learn's own code."""
+    model = _Normaliser()
+    model.classes_ = np.arange(len(likelihoods))
+    return np.asarray(model.predict_proba(likelihoods.T).T)
+
+
+def _normalise(likelihoods: FloatArray) -> FloatArray:
+    """Return the same, by the operations of scikit-learn 1.9 one after the other, without its checks and copies.
+
+    The likelihoods are overwritten.
+    """
+    top = likelihoods.max(axis=0)
+    is_top = likelihoods == top
+    n_top = is_top.sum(axis=0, dtype=np.float64)
+    shares = likelihoods - np.where(np.isfinite(top), top, 0.0)
+    shares[is_top] = -np.inf
+    np.exp(shares, out=shares)
+    rest = shares[0].copy()
+    for row in shares[1:]:
+        rest += row
+    several = n_top != 1.0
+    if several.any():
+        rest[several] = np.where(rest[several] == 0, rest[several], rest[several] / n_top[several])
+    np.log1p(rest, out=rest)
+    rest += np.log(n_top)
+    rest += top
+    likelihoods -= rest
+    return np.exp(likelihoods, out=likelihoods)
+
+
+@cache
+def _normalises_alike() -> bool:
+    """Return whether `_normalise` gives the bits of the installed release of scikit-learn."""
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        for C in (2, 3, 5, 9, 17, 40):
+            likelihoods = rng.normal(size=(C, 500)) * 10.0 ** rng.uniform(-3, 3, 500) - 10.0 ** rng.uniform(0, 4, 500)
+            likelihoods[:, :50] = np.round(likelihoods[:, :50])
+            likelihoods[-1, 50:100] = -np.inf
+            likelihoods[:, 100:120] = likelihoods[0, 100:120]
+            if not np.array_equal(_normalise(likelihoods.copy()), _normalise_slowly(likelihoods), equal_nan=True):
+                return False
+    return True
 
 
 def _settings_are_valid(model: GaussianNB, data: FoldedData) -> bool:

@@ -32,6 +32,8 @@ from subswarm.engines.workers import n_threads
 __all__ = ["KNeighborsEngine", "is_euclidean"]
 
 _MODELS = (KNeighborsClassifier, KNeighborsRegressor)
+_LARGE_OFFSET = 1e3
+"""Targets that are larger than their spread by this factor are added up nearest first, as scikit-learn does."""
 _EUCLIDEAN, _CITY_BLOCK = ("euclidean", "l2"), ("manhattan", "l1", "cityblock")
 
 
@@ -55,6 +57,7 @@ class KNeighborsEngine(FastEngine):
         self._truth = self._labels[self._layout.tests].astype(np.int16)
         self._known = [np.unique(self._labels[fold.train]) for fold in data.folds]
         self._is_accuracy = is_standard_scorer(estimator, data, frozenset({"accuracy"}))
+        self._adds_in_order = self._regression and not np.abs(data.y).max() <= _LARGE_OFFSET * np.std(data.y)
         self._threads = n_threads(n_jobs)
         self._finder = NeighborFinder(
             self._layout,
@@ -148,13 +151,14 @@ class KNeighborsEngine(FastEngine):
     def _shares(self, masks: Masks) -> FloatArray:
         """Return the probability of each class for each test row, (P, all test rows, C), as `predict_proba` does."""
         nearest, distances = self._finder.neighbors_of(masks, in_order=self._weighted)
-        weights = self._weights(distances) if self._weighted else np.ones(nearest.shape)
-        k, labels = nearest.shape[2], self._labels[nearest]
-        votes = np.zeros((labels.size // k, self._n_classes))
-        rows, labels, weights = np.arange(len(votes)), labels.reshape(-1, k), weights.reshape(-1, k)
-        for s in range(k):
-            votes[rows, labels[:, s]] += weights[:, s]
-        votes = votes.reshape(*nearest.shape[:2], self._n_classes)
+        if self._weighted:
+            labels, weights = self._labels[nearest], self._weights(distances)
+            votes = np.zeros((*nearest.shape[:2], self._n_classes))
+            rows = np.ix_(*(np.arange(length) for length in nearest.shape[:2]))
+            for s in range(nearest.shape[2]):
+                votes[(*rows, labels[:, :, s])] += weights[:, :, s]
+        else:
+            votes = self._finder.count_votes(nearest, self._labels, self._n_classes)
         for f, known in enumerate(self._known):
             if len(known) < self._n_classes:
                 own = self._layout.rows_of(f)
@@ -165,9 +169,11 @@ class KNeighborsEngine(FastEngine):
 
     def _values(self, masks: Masks) -> FloatArray:
         """Return the mean target of the neighbours of each test row, (P, all test rows)."""
-        nearest, distances = self._finder.neighbors_of(masks, in_order=True)
+        nearest, distances = self._finder.neighbors_of(masks, in_order=self._weighted or self._adds_in_order)
         if not self._weighted:
-            return np.asarray(np.mean(self._data.y[nearest], axis=2))
+            if self._adds_in_order:
+                return np.asarray(np.mean(self._data.y[nearest], axis=2))
+            return self._finder.mean_values(nearest, np.asarray(self._data.y, dtype=np.float64))
         weights = self._weights(distances)
         return np.asarray(np.sum(self._data.y[nearest] * weights, axis=2) / np.sum(weights, axis=2))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
 
@@ -101,9 +102,7 @@ class NeighborFinder:
             kernels.votes(first, last, columns, starts, units, *table, scratch, labels, n_classes, codes, counts)
             self._pool.append(memory)
 
-        N, T = len(self.layout.X), len(self.layout.tests)
-        seconds = len(masks) * T * (_ROW_SECONDS + N * columns.size / len(masks) * _PAIR_SECONDS)
-        spread(work, len(masks), self._affordable_threads() if seconds > _WORTH_THREADS else 1)
+        self._spread(work, len(masks), columns.size)
         self._choose_precision(counts)
 
     def _vote_one_by_one(self, masks: Masks, labels: Int64Array, n_classes: int, codes: Codes) -> None:
@@ -118,19 +117,55 @@ class NeighborFinder:
         """
         shape = (len(masks), len(self.layout.tests), self.n_neighbors)
         nearest, distances = np.empty(shape, dtype=np.int64), np.empty(shape)
-        counts = np.zeros((len(masks), 3), dtype=np.int64)
         kernels = _kernels()
+        if kernels is None or self.city_block:
+            self._list_one_by_one(kernels, masks, nearest, distances)
+        else:
+            self._list_together(kernels, masks, in_order, nearest, distances)
+        return nearest, distances
+
+    def _list_together(
+        self, kernels: ModuleType, masks: Masks, in_order: bool, nearest: Int64Array, distances: FloatArray
+    ) -> None:
+        precision = self.precision
+        columns, starts = column_lists(masks)
+        units = _units(self.layout.largest, masks)
+        table = (self._rows, self._folds, self._filters[precision])
+        counts = np.zeros((len(masks), 3), dtype=np.int64)
 
         def work(first: int, last: int) -> None:
             memory = self._memory()
+            scratch = memory.scratch[precision]
+            found = (nearest, distances, counts)
+            kernels.list_neighbors(first, last, columns, starts, units, *table, scratch, in_order, *found)
+            self._pool.append(memory)
+
+        self._spread(work, len(masks), columns.size)
+        self._choose_precision(counts)
+
+    def _list_one_by_one(
+        self, kernels: ModuleType | None, masks: Masks, nearest: Int64Array, distances: FloatArray
+    ) -> None:
+        def work(first: int, last: int) -> None:
+            memory = self._memory()
             for p in range(first, last):
-                columns = np.flatnonzero(masks[p])
-                nearest[p], distances[p] = self._find(kernels, columns, memory, counts[p], in_order)
+                nearest[p], distances[p] = self._find(kernels, np.flatnonzero(masks[p]), memory)
             self._pool.append(memory)
 
         spread(work, len(masks), self._affordable_threads())
-        self._choose_precision(counts)
-        return nearest, distances
+
+    def count_votes(self, nearest: Int64Array, labels: Int64Array, n_classes: int) -> FloatArray:
+        """Return how many of the neighbours (P, rows, k) have each label, (P, rows, C)."""
+        counts = np.empty((*nearest.shape[:2], n_classes))
+        count = (_kernels() or numpy_kernels).count_votes
+        count(nearest.reshape(-1, nearest.shape[2]), labels, counts.reshape(-1, n_classes))
+        return counts
+
+    def mean_values(self, nearest: Int64Array, values: FloatArray) -> FloatArray:
+        """Return the mean value of the neighbours (P, rows, k), (P, rows)."""
+        means = np.empty(nearest.shape[:2])
+        (_kernels() or numpy_kernels).mean_values(nearest.reshape(-1, nearest.shape[2]), values, means.reshape(-1))
+        return means
 
     def in_order(self, columns: IntArray) -> tuple[Int64Array, FloatArray]:
         """Return the same for one subset, nearest first: (all test rows, k)."""
@@ -139,18 +174,19 @@ class NeighborFinder:
         nearest, distances = self.neighbors_of(mask, in_order=True)
         return nearest[0], distances[0]
 
-    def _find(
-        self, kernels: ModuleType | None, columns: IntArray, memory: _Memory, counts: Int64Array, in_order: bool
-    ) -> tuple[Int64Array, FloatArray]:
+    def _find(self, kernels: ModuleType | None, columns: IntArray, memory: _Memory) -> tuple[Int64Array, FloatArray]:
+        """Find the neighbours of one subset where `_list_together` does not, nearest first."""
         if kernels is None:
             return numpy_kernels.neighbors(self.layout, columns, self.n_neighbors, self.city_block, self.max_bytes)
-        scratch, table = memory.scratch[self.precision], (self._rows, self._folds)
-        if self.city_block:
-            kernels.city_block_neighbors(columns, *table, scratch.nearest, scratch.distances)
-        else:
-            unit = _unit(self.layout.largest[columns].max())
-            kernels.neighbors(columns, unit, *table, self._filters[self.precision], scratch, in_order, counts)
+        scratch = memory.scratch[self.precision]
+        kernels.city_block_neighbors(columns, self._rows, self._folds, scratch.nearest, scratch.distances)
         return scratch.nearest, scratch.distances
+
+    def _spread(self, work: Callable[[int, int], None], n_masks: int, n_columns: int) -> None:
+        """Do the work in threads if there is enough of it, for masks that have ``n_columns`` columns together."""
+        N, T = len(self.layout.X), len(self.layout.tests)
+        seconds = n_masks * T * (_ROW_SECONDS + N * n_columns / n_masks * _PAIR_SECONDS)
+        spread(work, n_masks, self._affordable_threads() if seconds > _WORTH_THREADS else 1)
 
     def _rows_held(self) -> int:
         """Return how many rows the kernels' tables have: all of them, in whole blocks."""
@@ -183,13 +219,8 @@ class NeighborFinder:
             self.precision = "float64"
 
 
-def _unit(top: float) -> float:
-    """Return a power of two that brings the largest absolute value to at most 1."""
-    return float(2.0 ** -np.ceil(np.log2(top))) if top > 0 else 1.0
-
-
 def _units(largest: FloatArray, masks: Masks) -> FloatArray:
-    """Return the same for the columns of each mask."""
+    """Return powers of two that bring the largest absolute value of each mask's columns to at most 1."""
     tops = np.where(masks, largest, 0.0).max(axis=1)
     tops[tops == 0] = 1.0
     return np.asarray(2.0 ** -np.ceil(np.log2(tops)))

@@ -36,7 +36,7 @@ from subswarm.engines.neighbors.products_numba import (
     weighted_norms,
 )
 
-__all__ = ["city_block_neighbors", "neighbors", "votes"]
+__all__ = ["city_block_neighbors", "count_votes", "list_neighbors", "mean_values", "neighbors", "votes"]
 
 _BAND = 64
 """Rows of a band of products, a multiple of the width of a block."""
@@ -168,6 +168,57 @@ def votes(
     for p in range(first, last):
         neighbors(columns[starts[p] : starts[p + 1]], units[p], rows, folds, filter, scratch, False, counts[p])
         _vote(nearest, labels, ballots, codes[p])
+
+
+@kernel
+def list_neighbors(
+    first: int,
+    last: int,
+    columns: Int64Array,
+    starts: Int64Array,
+    units: FloatArray,
+    rows: ScaledRows,
+    folds: FoldRows,
+    filter: Filter,
+    scratch: Scratch | SingleScratch,
+    ordered: bool,
+    nearest: Int64Array,
+    distances: FloatArray,
+    counts: Int64Array,
+) -> None:
+    """Find the `neighbors` of subsets ``first`` to ``last``, into ``nearest`` (P, all test rows, k)."""
+    for p in range(first, last):
+        neighbors(columns[starts[p] : starts[p + 1]], units[p], rows, folds, filter, scratch, ordered, counts[p])
+        nearest[p] = scratch.nearest
+        if ordered:
+            distances[p] = scratch.distances
+
+
+@kernel
+def count_votes(nearest: Int64Array, labels: Int64Array, counts: FloatArray) -> None:
+    """Count how many of the neighbours (rows, k) have each label, (rows, C)."""
+    counts[:] = 0.0
+    for m in range(nearest.shape[0]):
+        for s in range(nearest.shape[1]):
+            counts[m, labels[nearest[m, s]]] += 1.0
+
+
+@kernel
+def mean_values(nearest: Int64Array, values: FloatArray, means: FloatArray) -> None:
+    """Compute the mean value of the neighbours (rows, k), which are added up in the order of their row number."""
+    k = nearest.shape[1]
+    order = np.empty(k, dtype=np.int64)
+    for m in range(nearest.shape[0]):
+        for s in range(k):
+            row, place = nearest[m, s], s
+            while place > 0 and order[place - 1] > row:
+                order[place] = order[place - 1]
+                place -= 1
+            order[place] = row
+        total = 0.0
+        for s in range(k):
+            total += values[order[s]]
+        means[m] = total / k
 
 
 @kernel

@@ -8,7 +8,7 @@ from subswarm._types import FloatArray, IntArray
 from subswarm.engines.data import Int64Array
 from subswarm.engines.neighbors.layout import AS_IS, SHIFT_THEN_DIVIDE, NeighborLayout
 
-__all__ = ["neighbors"]
+__all__ = ["count_votes", "mean_values", "neighbors"]
 
 
 def neighbors(
@@ -36,6 +36,22 @@ def neighbors(
             nearest[start:stop] = train[order]
             distances[start:stop] = np.take_along_axis(total, order, axis=1)
     return nearest, distances
+
+
+def count_votes(nearest: Int64Array, labels: Int64Array, counts: FloatArray) -> None:
+    """Count how many of the neighbours (rows, k) have each label, (rows, C)."""
+    counts[:] = 0.0
+    rows = np.arange(len(nearest))
+    for column in nearest.T:
+        counts[rows, labels[column]] += 1.0
+
+
+def mean_values(nearest: Int64Array, values: FloatArray, means: FloatArray) -> None:
+    """Compute the mean value of the neighbours (rows, k), which are added up in the order of their row number."""
+    means[:] = 0.0
+    for column in np.sort(nearest, axis=1).T:
+        means += values[column]
+    means /= nearest.shape[1]
 
 
 def _scale(layout: NeighborLayout, columns: IntArray, fold: int) -> FloatArray:
