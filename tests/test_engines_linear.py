@@ -416,6 +416,16 @@ def test_directions_near_the_limit_are_left_to_scikit_learn():
     assert engine.facts["rechecked"] == 5
 
 
+@pytest.mark.parametrize("counts", [(17, 7), (19, 8), (23, 6)])
+def test_scores_that_are_rounding_of_the_intercept_are_left_to_ridge_classification(counts):
+    y = np.repeat([0, 1], counts)
+    X = np.random.default_rng(3).normal(size=(len(y), 4)) * 1e-200  # the targets' weighted mean is zero but for rounding
+    model = RidgeClassifier(alpha=10.0, class_weight="balanced")
+    data = folded(model, X, y, cv=4)
+    masks = np.eye(4, dtype=bool)
+    assert np.array_equal(fast(model, data).fold_losses(masks), true_losses(model, data, masks))
+
+
 def test_columns_that_are_constant_in_a_fold_need_no_fit_of_ridge_classification():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 5)), np.arange(60) % 3

@@ -256,7 +256,7 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
                     weights[c, kept[i]] = w[i] * scale[i]
                 largest = max(largest, length)
                 scores.constant[p, f, c] = systems.offset[f, c] - (0.5 * square if systems.quadratic else 0.0)
-                constant = max(constant, abs(systems.offset[f, c]) + 0.5 * square)
+                constant = max(constant, systems.level[f, c] + 0.5 * square)
             if systems.least_between > 0.0 and C > 2:
                 prior = systems.prior[f, :C]
                 if not _spans(solved[:C, :rank], prior, systems.least_between, error, between, between_inverse):

@@ -68,7 +68,7 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
             scores.constant[p, f, :C] = offset - (0.5 * squares if systems.quadratic else 0.0)
             largest = np.sqrt((weights**2).sum(axis=0).max())
             scores.rate[p, f] = error * largest
-            scores.base[p, f] = 16.0 * EPS * (k + 2) * (np.abs(offset) + 0.5 * squares).max()
+            scores.base[p, f] = 16.0 * EPS * (k + 2) * (systems.level[f, :C] + 0.5 * squares).max()
             if systems.quadratic:
                 scores.base[p, f] += error * largest * np.sqrt((target**2).sum(axis=0).max())
             if is_singular:

@@ -109,10 +109,11 @@ def _least_squares_system(
     fit_intercept: bool, train: FloatArray, test: FloatArray, values: FloatArray, weights: FloatArray | None
 ) -> FoldSystem:
     n, T = train.shape[1], values.shape[1]
-    centre, offset = np.zeros(n), np.zeros(T)
+    centre, offset, level = np.zeros(n), np.zeros(T), np.zeros(T)
     constant = np.zeros(n, dtype=bool)
     if fit_intercept:
         centre, offset = np.average(train, axis=0, weights=weights), np.average(values, axis=0, weights=weights)
+        level = np.average(np.abs(values), axis=0, weights=weights)
         constant = train.min(axis=0) == train.max(axis=0)
     centred, values = train - centre, values - offset
     total = float(len(train))
@@ -127,6 +128,7 @@ def _least_squares_system(
         target=centred.T @ values,
         spread=np.zeros(n),
         offset=offset,
+        level=level,
         prior=np.zeros(T),
         noise=noise,
         residue=residue,
@@ -163,6 +165,7 @@ def _discriminant_system(
         target=np.ascontiguousarray((means - middle).T),
         spread=spread,
         offset=np.log(prior),
+        level=np.abs(np.log(prior)),
         prior=prior,
         noise=noise,
         residue=np.zeros(len(gram)),

@@ -29,6 +29,7 @@ class Systems(NamedTuple):
     target : (F, n, T)
     spread : (F, n)
     offset, prior : (F, T)
+    level : (F, T), mean size of what the offset is a mean of, because its rounding is a share of that
     noise : (F, n), how far rounding can move a column of the training rows (a length)
     residue : (F, n), squared length of what rounding left of a column without variance; the column counts as zero
     shift : (F, n), what is subtracted from the test rows here, but not by scikit-learn
@@ -49,6 +50,7 @@ class Systems(NamedTuple):
     target: FloatArray
     spread: FloatArray
     offset: FloatArray
+    level: FloatArray
     prior: FloatArray
     noise: FloatArray
     residue: FloatArray
@@ -122,6 +124,7 @@ class FoldSystem:
     target: FloatArray
     spread: FloatArray
     offset: FloatArray
+    level: FloatArray
     prior: FloatArray
     noise: FloatArray
     residue: FloatArray
@@ -155,6 +158,7 @@ def stack_systems(folds: Sequence[FoldSystem], rules: SystemRules) -> Systems:
         np.stack([_widened(fold.target, T) for fold in folds]),
         np.stack([fold.spread for fold in folds]),
         np.stack([_widened(fold.offset, T) for fold in folds]),
+        np.stack([_widened(fold.level, T) for fold in folds]),
         np.stack([_widened(fold.prior, T) for fold in folds]),
         np.stack([fold.noise for fold in folds]),
         np.stack([fold.residue for fold in folds]),

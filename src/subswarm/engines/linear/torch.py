@@ -79,7 +79,7 @@ class _SystemTensors:
             moved(np.pad(array, ((0, 0), (0, 1))))
             for array in (systems.spread, systems.noise, systems.residue, systems.shift, diagonal)
         )
-        self.offset, self.prior = moved(systems.offset), moved(systems.prior)
+        self.offset, self.level, self.prior = moved(systems.offset), moved(systems.level), moved(systems.prior)
         rows = _fold_rows(tests.rows, tests.offsets, tests.sizes)
         finite = [np.asarray(np.isfinite(part).all(axis=1)) for part in rows]
         self.unsafe = moved(np.pad(~np.stack(finite), ((0, 0), (0, 1))))  # a weight of zero does not undo infinity
@@ -129,7 +129,7 @@ def _solve(
     largest = torch.sqrt((weights**2).sum(dim=2).amax(dim=2))
     offset = t.offset[:, None, :]
     constant = offset - 0.5 * length if systems.quadratic else offset.expand_as(length)
-    base = 16.0 * EPS * (count + 2) * (offset.abs() + 0.5 * length).amax(dim=2)
+    base = 16.0 * EPS * (count + 2) * (t.level[:, None, :] + 0.5 * length).amax(dim=2)
     if systems.quadratic:
         base = base + error * largest * torch.sqrt((target**2).sum(dim=2).amax(dim=2))
     rate = error * largest
