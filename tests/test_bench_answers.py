@@ -93,7 +93,7 @@ def test_files_of_a_folder_are_problems_unless_their_target_is_continuous(tmp_pa
     tasks = list(tasks_of("classes", folds=3, seeds=1, seed=0, more=str(tmp_path)))
     assert [len(task.X_test) for task in tasks] == [10, 10, 10]
     assert tasks[0].noise is None
-    with pytest.raises(SettingError, match=r"amounts\.npz has a continuous target"):
+    with pytest.raises(SettingError, match=r"amounts has a continuous target"):
         list(tasks_of("amounts", folds=3, seeds=1, seed=0, more=str(tmp_path)))
 
 
@@ -109,11 +109,15 @@ def test_the_command_writes_a_markdown_table(tmp_path):
     command += ["--evaluations", "60", "--selectors", ",".join(names), "--out", str(page)]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
-    lines = [line.split(" | ") for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    table, means = page.read_text(encoding="utf-8").split("means over 2 problems")
+    lines = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
     assert [cells[1] for cells in lines[1:]] == names + names
     assert lines[1][0] == "| falling-60x10"
     assert all(float(cells[2]) < 0.35 for cells in lines[1:])
     assert [cells[4] for cells in lines[9:]] == ["–"] * 8
+    assert [line.split(" | ")[0] for line in means.splitlines() if line.startswith("| ")][1:] == [
+        f"| {x}" for x in names
+    ]
 
 
 @pytest.mark.parametrize("selector", ["sfs", "mlxtend", "forest"])

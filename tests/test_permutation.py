@@ -36,10 +36,13 @@ def test_informative_columns_are_better_than_all_shuffled_targets():
 
 
 def test_noise_columns_are_not():
-    rng = np.random.default_rng(0)
-    found = selector(permutation_test=9).fit(rng.normal(size=(90, 12)), np.arange(90) % 2)
-    assert found.permutation_test_.p_value > 0.1
-    assert found.permutation_test_.sentence() in found._repr_html_()
+    p_values = []
+    for seed in range(3):
+        X = np.random.default_rng(seed).normal(size=(90, 12))
+        found = selector(permutation_test=9).fit(X, np.arange(90) % 2)
+        p_values.append(found.permutation_test_.p_value)
+        assert found.permutation_test_.sentence() in found._repr_html_()
+    assert np.mean(p_values) > 0.3
 
 
 def test_the_scores_depend_on_the_seed_and_not_on_the_workers():

@@ -162,7 +162,7 @@ def test_an_objective_refuses_a_wrong_value_by_the_settings_name_or_takes_it(set
         ({"engine": []}, "engine must be one of 'auto'"),
         ({"verbose": "x"}, "verbose must be a whole number"),
         ({"record": "no"}, "record must be True or False; got 'no'"),
-        ({"race": "yes"}, "race must be True or False; got 'yes'"),
+        ({"race": "yes"}, 'race must be True, False or "folds"; got .yes.'),
         ({"random_state": "a"}, "random_state must be a whole number from 0 to 4294967295"),
         ({"cv": "ten"}, "cv must be a number of folds, a splitter or a list of splits; got 'ten'"),
         ({"cv": StratifiedKFold}, "cv must be a number of folds, a splitter or a list of splits"),

@@ -656,10 +656,10 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         stopped_early(self.estimator, self.early_stopping)
         if not is_auto(self.algorithm):
             as_algorithm(self.algorithm)
-        if isinstance(self.race, str):
-            check_choice("race", self.race, (FOLDS,))
-        else:
+        if not isinstance(self.race, str):
             check_bool("race", self.race)
+        elif self.race != FOLDS:
+            raise SettingError(f'race must be True, False or "{FOLDS}"; got {shown(self.race)}.')
         if isinstance(self.max_rows, str):
             check_choice("max_rows", self.max_rows, ("auto",))
         check_bool("record", self.record)

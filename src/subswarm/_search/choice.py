@@ -119,14 +119,14 @@ def _smallest_of_front(result: SearchResult, objective: Objective) -> Subset:
         return result.best
     compared = objective.on_new_folds(NEW_REPEATS) if result.stop_reason != "seconds" else None
     losses = _fold_losses(objective if compared is None else compared, front.masks)
-    row = smallest_not_worse(front.masks, losses, _width(objective))
+    row = smallest_not_worse(front.masks, losses, _width(objective, searched=True))
     return Subset(front.masks[row].copy(), float(front.fitness[row]))
 
 
-def _width(objective: Objective) -> float:
+def _width(objective: Objective, *, searched: bool = False) -> float:
     data = objective.data
     rows = effective_rows(data.y) if is_classifier(objective.estimator) else float(objective.n_rows)
-    return noise_width(rows, objective.n_features)
+    return noise_width(rows, objective.n_features, searched=searched)
 
 
 def effective_rows(y: AnyArray) -> float:

@@ -255,12 +255,13 @@ def one_standard_error(result: SearchResult) -> Subset:
     return result.front.subset_of_size(int(result.front.cardinality[within].min()))
 
 
-def noise_width(n_rows: float, n_columns: int = 1) -> float:
+def noise_width(n_rows: float, n_columns: int = 1, *, searched: bool = False) -> float:
     """Return how many standard errors count as noise for a table of this many rows and columns.
 
     With few rows, a standard error is large compared with what a useful column contributes, so that only a part of it
     counts; with many rows, several are still a small difference. With more columns than rows, many subsets are about
-    equally good, and more counts as noise. docs/results/answers.md says how the numbers were chosen.
+    equally good, and more counts as noise. ``searched`` says that the search saw all rows: then losses on new folds are
+    too low as well, and more counts as noise, too. docs/results/answers.md says how the numbers were chosen.
 
     Examples
     --------
@@ -269,7 +270,8 @@ def noise_width(n_rows: float, n_columns: int = 1) -> float:
     >>> noise_width(50, 2000)
     0.4
     """
-    return max(0.4 if n_columns > n_rows else 0.2, 0.25 * math.log2(n_rows / 70))
+    least, wide, growth = (0.6, 1.0, 0.45) if searched else (0.2, 0.4, 0.25)
+    return max(wide if n_columns > n_rows else least, growth * math.log2(n_rows / 70))
 
 
 def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> int:
