@@ -307,3 +307,9 @@ def test_a_transformer_of_one_column_of_texts_keeps_its_column():
     losses = objective(np.array([[False, True, True], [False, False, True]]))
     assert losses.tolist() == [0.0, 0.5]
     assert objective.failed == 0
+
+
+def test_lists_in_the_cells_of_a_column_are_values_like_others():
+    table = pl.DataFrame({"a": np.arange(12.0), "b": [[1.0, 2.0], [3.0]] * 6})
+    objective = make_objective(Witness(), table, np.arange(12) % 2, cv=3)
+    assert objective([[True, True]]).tolist() == [0.5]

@@ -193,10 +193,18 @@ def _codes(column: AnyArray) -> FloatArray:
     if column.dtype.kind in "mM":
         times = column.astype(column.dtype.str.partition("[")[0] + "[us]")
         return np.where(np.isnat(times), np.nan, times.astype(np.int64).astype(np.float64))
-    missing = np.array([_is_missing(value) or value != value for value in column], dtype=bool)
+    missing = np.array([_is_missing(value) or _differs_from_itself(value) for value in column], dtype=bool)
     codes = np.full(len(column), np.nan)
     codes[~missing] = np.unique([repr(value) for value in column[~missing]], return_inverse=True)[1].reshape(-1)
     return codes
+
+
+def _differs_from_itself(value: object) -> bool:
+    """Return whether a value is NaN; a list or an array in a cell is not."""
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return False
 
 
 def accepted_kinds(estimator: Estimator) -> frozenset[str]:
