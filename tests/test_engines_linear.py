@@ -384,10 +384,11 @@ def test_average_precision_of_scores_that_tie_but_for_rounding_is_scikit_learns(
     assert np.allclose(fast(model, data).fold_losses(masks), true_losses(model, data, masks), rtol=1e-9, atol=1e-12)
 
 
-def test_priors_that_are_no_floats_are_left_to_scikit_learn():
+@pytest.mark.parametrize("priors", [[10**400, 1], "empirical", "flat"])
+def test_priors_that_are_no_floats_are_left_to_scikit_learn(priors):
     X, y = load_breast_cancer(return_X_y=True)
-    data = folded(LinearDiscriminantAnalysis(priors=[10**400, 1]), X, y, cv=2)
-    assert engine_for(LinearDiscriminantAnalysis(priors=[10**400, 1]), data).name == "estimator"
+    data = folded(LinearDiscriminantAnalysis(priors=priors), X, y, cv=2)
+    assert engine_for(LinearDiscriminantAnalysis(priors=priors), data).name == "estimator"
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import has_fit_parameter
@@ -267,6 +268,8 @@ def _has_classes(model: BaseEstimator, data: FoldedData) -> bool:
     if min(counts) < 2:
         return False
     priors = getattr(model, "priors", None)
+    if isinstance(priors, str) and not isinstance(model, NearestCentroid):
+        return False  # scikit-learn says what is wrong with it
     if priors is None or isinstance(priors, str):
         return all(len(fold.train) > count for fold, count in zip(data.folds, counts, strict=True))
     try:
