@@ -203,7 +203,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         Which subset to select. "smallest" is the smallest one that is not worse than the best by more than the noise of
         the paired differences between their losses. These are taken on rows or folds that the search did not optimise:
         the left-out rows, or two new repeats of the cross-validation if ``cv`` is a number of folds. How many standard
-        errors count as noise grows with the rows: 0.4 for 200 rows, 1.0 for 1000. "best" is the subset with the best
+        errors count as noise grows with the rows: 0.7 for 200 rows, 1.7 for 1000. "best" is the subset with the best
         score. "one-se" is the smallest one whose score is within one standard error of the best score. "knee" and
         "budget" select from ``front_``: "knee" the subset after which more cost brings little (see `FrontTable.knee`),
         "budget" the best one that costs at most ``max_cost``.

@@ -266,12 +266,12 @@ def noise_width(n_rows: float, n_columns: int = 1, *, searched: bool = False) ->
     Examples
     --------
     >>> [round(noise_width(rows), 2) for rows in (50, 200, 1000, 5000)]
-    [0.2, 0.38, 0.96, 1.54]
+    [0.2, 0.68, 1.73, 2.77]
     >>> noise_width(50, 2000)
     0.4
     """
-    least, wide, growth = (0.6, 1.0, 0.45) if searched else (0.2, 0.4, 0.25)
-    return max(wide if n_columns > n_rows else least, growth * math.log2(n_rows / 70))
+    least, wide = (0.6, 1.0) if searched else (0.2, 0.4)
+    return max(wide if n_columns > n_rows else least, 0.45 * math.log2(n_rows / 70))
 
 
 def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> int:
