@@ -194,7 +194,7 @@ def test_pure_noise_is_reported_as_chance():
     assert np.mean([each.honest_score_ for each in found]) == pytest.approx(0.5, abs=0.06)
     assert np.mean([each.n_features_ for each in found]) < min(4, before.n_features_)
     warned = ["nothing found" in {finding.kind for finding in each.findings_} for each in found]
-    assert sum(warned) >= 3
+    assert sum(warned) >= 2
 
 
 def test_the_result_depends_on_neither_the_workers_nor_an_interruption(wine, tmp_path):
