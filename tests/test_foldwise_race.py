@@ -156,7 +156,7 @@ def test_the_selector_races_on_folds_and_the_result_does_not_depend_on_the_worke
 def test_the_guided_search_races_by_itself_and_another_word_is_an_error():
     fitted = SwarmSelector(TREE, "2d-guided", cv=3, race="folds", max_fits=60, random_state=0).fit(*WINE)
     assert fitted.result_.algorithm == "2d-guided"
-    with pytest.raises(SettingError, match="race must be True, False or .folds."):
+    with pytest.raises(SettingError, match=r"race must be True, False or .folds."):
         SwarmSelector(TREE, race="rows").fit(*WINE)
     result = CliRunner().invoke(app, ["select", "wine", "--race", "--fold-race", "--repeats", "2"])
     assert result.exit_code != 0
