@@ -222,7 +222,7 @@ def test_kill_9_of_the_command_with_two_workers_loses_no_finished_run(tmp_path):
 @pytest.mark.slow
 def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(tmp_path):
     file = tmp_path / "long.toml"
-    file.write_text(LONGER_RUNS.replace("12000", "300000"))  # not over before the signal comes, on a busy machine
+    file.write_text(LONGER_RUNS.replace("12000", "100000"))  # not over before the signal comes, on a busy machine
     store = tmp_path / "a.db"
     command = ["-m", "subswarm", "study", "run", str(file), "--store", str(store), "--jobs", "2"]
     process = in_a_process(*command, stderr=subprocess.PIPE)
