@@ -63,10 +63,8 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
         if rule == "smallest":
             chosen = _smallest_of_front(result, objective)
         return known_subset(result, chosen)
-    width = _width(objective) if finalists.noise_width is None else finalists.noise_width
-    if rule == "best":
-        width = 0.0
-    found = found_something(result, objective, width)
+    found = found_something(result, objective)
+    width = 0.0 if rule == "best" else _width_among(finalists, objective)
     if rule == "smallest" and not found:
         width = max(width, WIDTH_OF_NOTHING if finalists.noise_width is None else WIDTH_OF_NOTHING_ON_PATHS)
     row = 0 if rule == "best" else smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
@@ -92,7 +90,7 @@ def _losses_without(finalists: Finalists, paired: FloatArray, left_out: FloatArr
     return np.asarray(left_out[rows, np.arange(blocks)])
 
 
-def found_something(result: SearchResult, objective: Objective, width: float | None = None) -> bool:
+def found_something(result: SearchResult, objective: Objective) -> bool:
     """Return whether selected subsets are better on the left-out rows than a constant answer, by more than chance.
 
     True if that is not known: the search was not cross-fitted, or the scorer cannot score a constant answer.
@@ -103,7 +101,7 @@ def found_something(result: SearchResult, objective: Objective, width: float | N
     constant = objective.left_out_losses_of_constant()
     if constant is None or len(constant) < 2:
         return True
-    width = _width(objective) if width is None else width
+    width = _width_among(finalists, objective)
     gain = constant - _losses_without(finalists, finalists.paired, finalists.left_out, width)
     spread = max(float(gain.std(ddof=1)), float(np.median(finalists.left_out.std(axis=1, ddof=1))))
     return bool(gain.mean() > CHANCE * spread / np.sqrt(len(gain)))
@@ -121,6 +119,10 @@ def _smallest_of_front(result: SearchResult, objective: Objective) -> Subset:
     losses = _fold_losses(objective if compared is None else compared, front.masks)
     row = smallest_not_worse(front.masks, losses, _width(objective, searched=True))
     return Subset(front.masks[row].copy(), float(front.fitness[row]))
+
+
+def _width_among(finalists: Finalists, objective: Objective) -> float:
+    return _width(objective) if finalists.noise_width is None else finalists.noise_width
 
 
 def _width(objective: Objective, *, searched: bool = False) -> float:
@@ -172,8 +174,7 @@ class FrontTable:
     """The subsets of a search that no other one beats in both cost and loss, by ascending cost.
 
     Without prices the cost of a subset is its number of columns. If the search minimised the losses by two scorers, the
-    cost is the second loss. The losses are those that the search minimised, so
-    they are optimistic for new rows.
+    cost is the second loss. The losses are those that the search minimised, so they are optimistic for new rows.
 
     Attributes
     ----------
