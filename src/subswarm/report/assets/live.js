@@ -9,7 +9,7 @@
   const told = document.createElement("p");
   told.className = "soft";
   told.setAttribute("role", "status");
-  told.textContent = "Watching: the page renews itself as runs land.";
+  told.textContent = "Watching: the page is updated as runs finish.";
   document.querySelector("header").append(told);
   const opened = Date.now();
   let known = null;
@@ -23,7 +23,7 @@
         location.reload();
         return;
       }
-      told.textContent = now === known ? "Watching: the page renews itself as runs land." : "New runs have landed; the page will renew itself.";
+      told.textContent = now === known ? "Watching: the page is updated as runs finish." : "New runs have landed; the page will renew itself.";
     } catch {
       told.textContent = "The server has stopped; this page shows the last it said.";
     }
