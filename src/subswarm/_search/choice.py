@@ -11,7 +11,14 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from subswarm._checks import as_tuple, check_real, shown
-from subswarm._search.result import CostFront, SearchResult, noise_width, one_standard_error, smallest_not_worse
+from subswarm._search.result import (
+    CostFront,
+    SearchResult,
+    middle_not_worse,
+    noise_width,
+    one_standard_error,
+    smallest_not_worse,
+)
 from subswarm._types import AnyArray, FloatArray, Front, IntArray, Mask, Masks, Subset
 from subswarm.algorithms.base import Finalists
 from subswarm.errors import MissingExtraError, SettingError
@@ -67,12 +74,19 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
     width = 0.0 if rule == "best" else _width_among(finalists, objective)
     if rule == "smallest" and not found:
         width = max(width, WIDTH_OF_NOTHING if finalists.noise_width is None else WIDTH_OF_NOTHING_ON_PATHS)
-    row = 0 if rule == "best" else smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
+    row = 0 if rule == "best" else _chosen_row(finalists, finalists.paired, width)
     chosen = Subset(finalists.masks[row].copy(), float(finalists.fitness[row]))
     if finalists.left_out is None:
         return chosen, None
     unseen = _losses_without(finalists, finalists.paired, finalists.left_out, width)
     return chosen, (finalists.left_out[row] + unseen) / 2 if found else unseen
+
+
+def _chosen_row(finalists: Finalists, paired: FloatArray, width: float) -> int:
+    """Return the row that losses on some blocks, shape (K, C), select."""
+    if finalists.central is None or width > WIDTH_OF_NOTHING:
+        return smallest_not_worse(finalists.masks, paired[:, None], width)
+    return middle_not_worse(finalists.masks, paired, width, finalists.central)
 
 
 def _losses_without(finalists: Finalists, paired: FloatArray, left_out: FloatArray, width: float) -> FloatArray:
@@ -83,10 +97,8 @@ def _losses_without(finalists: Finalists, paired: FloatArray, left_out: FloatArr
     """
     blocks = left_out.shape[1]
     if blocks < 3:
-        return np.asarray(left_out[smallest_not_worse(finalists.masks, paired[:, None], width)])
-    rows = [
-        smallest_not_worse(finalists.masks, np.delete(paired, block, axis=1)[:, None], width) for block in range(blocks)
-    ]
+        return np.asarray(left_out[_chosen_row(finalists, paired, width)])
+    rows = [_chosen_row(finalists, np.delete(paired, block, axis=1), width) for block in range(blocks)]
     return np.asarray(left_out[rows, np.arange(blocks)])
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "Snapshot",
     "Stability",
     "island_stability",
+    "middle_not_worse",
     "noise_width",
     "one_standard_error",
     "result_html",
@@ -304,6 +305,42 @@ def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> 
     noise = width * np.sqrt(variance / parts)
     worse = mean - mean[best] > noise + 1e-12 * abs(mean[best])
     return int(np.lexsort((mean, sizes, worse))[0])
+
+
+def middle_not_worse(masks: Masks, losses: FloatArray, width: float, share: float) -> int:
+    """Return the row of a subset in the middle of the sizes that are hardly worse than the best one.
+
+    The best of many sizes is best by chance, and where the curve is flat it may have any size. So each size gets a
+    weight, which falls exponentially with the number of standard errors (times ``width``) by which it is worse than the
+    best one. The selected size is where this share of the weight, over the logarithm of the size, is on smaller sizes.
+
+    Parameters
+    ----------
+    masks : subsets, shape (K, n)
+    losses : their losses on the same parts of the rows, shape (K, parts)
+    width, share : float
+
+    Examples
+    --------
+    >>> masks = np.arange(16) < np.array([[1], [2], [4], [8], [16]])
+    >>> losses = np.array([[0.5, 0.3], [0.1, 0.11], [0.1, 0.1], [0.11, 0.1], [0.1, 0.09]])
+    >>> middle_not_worse(masks, losses, 1.0, 0.5)
+    3
+    """
+    sizes, mean = masks.sum(axis=1), losses.mean(axis=1)
+    order = np.lexsort((mean, sizes))
+    rows = order[np.r_[True, np.diff(sizes[order]) > 0]]  # the best of each size, ascending
+    sizes, mean, losses = sizes[rows], mean[rows], losses[rows]
+    best = int(np.argmin(mean))
+    parts = losses.shape[1]
+    if len(rows) == 1 or parts < 2 or width == 0:
+        return int(rows[best])
+    variance = (losses - losses[best]).var(axis=1, ddof=1)
+    variance = (variance + np.median(np.delete(variance, best))) / 2
+    error = np.maximum(np.sqrt(variance / parts), 1e-9 * max(abs(mean[best]), 1e-9))
+    weight = np.exp(-(mean - mean[best]) / (width * error)) * np.gradient(np.log(sizes))
+    smaller = np.cumsum(weight)[:-1] < share * weight.sum()
+    return int(rows[smaller.sum()])
 
 
 def _pooled(variance: FloatArray, distance: IntArray, freedom: int) -> FloatArray:

@@ -40,6 +40,8 @@ class Finalists(NamedTuple):
     islands : the corresponding subset of each of C islands, shape (K, C, n); None without islands
     noise_width : standard errors of a paired difference that count as noise; None for a number that grows with the
         rows of the table
+    central : among the sizes that the folds hardly tell from the best, the share of them that is smaller than the
+        selected one; None selects the smallest of them
     """
 
     masks: Masks
@@ -48,6 +50,7 @@ class Finalists(NamedTuple):
     left_out: FloatArray | None = None
     islands: Masks | None = None
     noise_width: float | None = None
+    central: float | None = None
 
     def among(self, rows: Mask) -> Finalists:
         """Return only these subsets."""
@@ -58,6 +61,7 @@ class Finalists(NamedTuple):
             None if self.left_out is None else self.left_out[rows],
             None if self.islands is None else self.islands[rows],
             self.noise_width,
+            self.central,
         )
 
 

@@ -3,14 +3,17 @@
 With boosted trees or forests, a search can afford a few hundred fits and not 60,000. Each fit tells more than a loss,
 though: the importance of every column. The search has three stages:
 
-1. **Path.** In each fold, a model of all columns is fitted on the training rows, a share of the least important columns
-   is dropped, and so on. The loss on the test rows of the fold does not depend on what was dropped because of these
-   rows, as in scikit-learn's `RFECV`. This gives an unbiased curve of loss against number of columns.
-2. **Single steps.** Near the best number of columns, the path is walked again, one column (or a few) at a time. Then
-   the curve is smoothed, because the lowest point of a noisy curve is low by chance.
-3. **Refinement.** The columns are ranked by how long they survived in all folds. From prefixes of this ranking, an
-   elite of subsets is improved by moves: drop a column of low importance, add one that survived long, swap, or a random
-   change. Which kinds of moves help is learned from their success. Candidates race (see `FoldRace`).
+1. **Paths.** In each fold, a model of all columns is fitted on the training rows, a share of the least important
+   columns is dropped, and so on. The loss on the test rows of the fold does not depend on what was dropped because of
+   these rows, as in scikit-learn's `RFECV`. This gives an unbiased curve of loss against number of columns. It is
+   smoothed, because the lowest point of a noisy curve is low by chance.
+2. **Joint path.** The columns are ranked by how long they survived in all folds. From about twice the best number of
+   columns, all folds drop the same columns, those of the lowest mean importance. A mean over the folds is a better
+   ranking than one model's, and every subset of this path is scored as it is. Its losses are a little too low, because
+   the folds chose together, so that only their differences count.
+3. **Refinement.** From the subsets of the joint path, an elite is improved by moves: drop a column of low importance,
+   add one that survived long, swap, or a random change. Which kinds of moves help is learned from their success.
+   Candidates race (see `FoldRace`).
 
 One evaluation is one fit if each fold is a partition of its own, as `FoldwiseObjective` provides.
 """
@@ -33,15 +36,19 @@ from subswarm.errors import SettingError
 
 __all__ = ["Guided", "TwoDGuided"]
 
-PATH, STARTS, RACE = 0, 1, 2
-"""The stages: the path with its single steps, the subsets that the refinement starts from, the refinement."""
+PATH, JOINT, STARTS, RACE = 0, 1, 2, 3
+"""The stages: the path of each fold, the joint path, the initial subsets, the refinement."""
 MOVES = ("drop", "add", "swap", "random")
 LEAST_RATIO = 0.1
 """The smallest share of the columns that a step of the path keeps, however small the budget is."""
-MOST_SINGLE_STEPS = 10
-"""The most sizes on either side of the best one that the single steps visit."""
-MOST_STARTS = 4
-"""The most prefixes of the pooled ranking that the refinement starts from."""
+JOINT_RANGE = 2.0
+"""The joint path goes from this many times the best size of the paths down to this part of it."""
+JOINT_RATIO = 0.9
+"""Share of the columns that a step of the joint path keeps."""
+JOINT_SMOOTHING = 0.2
+"""Width of the window in which the losses of the joint path are smoothed."""
+PATH_WEIGHT = 0.5
+"""Weight of the curve of the paths, beside the losses of the joint path itself, in the comparison of its subsets."""
 USUAL_FOLDS = 4
 """Weight, in folds, of the usual noise of a difference when the noise of a single one is estimated."""
 TRIES = 20
@@ -76,12 +83,11 @@ class Guided(State):
     stage : `PATH`, `STARTS` or `RACE`
     heard : importances in the models of the last masks, shape (P, n); empty before they are told, or if unknown
     rank : the place of each column in each fold's order of elimination, 1 for the last one left, shape (C, n)
-    descent : the same before the single steps, shape (C, n)
     sizes : sizes of the path so far, in the order visited, shape (L,)
     path : losses on the path, shape (L, C)
-    learned : importances on the path, shape (L, C, n)
     todo : sizes to visit next, shape (T,)
-    elite : the subsets that the refinement improves
+    joint : the subsets of the joint path, from the largest to the smallest
+    elite : the subsets that the refinement improves; the first one is of the joint path
     race : the candidates being scored
     race_importances : the sum of their importances so far, shape (Q, n)
     moves : the kind of move that made each candidate, and its parent in the elite, shape (Q, 2)
@@ -98,7 +104,6 @@ class Guided(State):
             "heard": "heard",
             "sizes": "path",
             "path": "path",
-            "learned": "path",
             "todo": "todo",
             "race_importances": "candidates",
             "moves": "candidates",
@@ -112,11 +117,10 @@ class Guided(State):
     stage: int
     heard: FloatArray
     rank: FloatArray
-    descent: FloatArray
     sizes: IntArray
     path: FloatArray
-    learned: FloatArray
     todo: IntArray
+    joint: Elite
     elite: Elite
     race: FoldRace
     race_importances: FloatArray
@@ -142,11 +146,11 @@ class TwoDGuided(Algorithm[Guided]):
 
     Parameters
     ----------
-    ratio : float, default=0.9
-        Share of the columns that a step of the path keeps. With a small budget it is smaller, so that the path takes
+    ratio : float, default=0.8
+        Share of the columns that a step of the paths keeps. With a small budget it is smaller, so that the paths take
         at most ``path_share`` of it.
-    path_share : float, default=0.5
-        Share of the budget for the path, without its single steps.
+    path_share : float, default=0.55
+        Share of the budget for the paths of the folds.
     batch : int, default=8
         Number of candidates that race together.
     caution : float, default=1
@@ -155,10 +159,13 @@ class TwoDGuided(Algorithm[Guided]):
         Standard errors by which a smaller subset may be worse and still join the elite.
     elite : int, default=20
         Number of subsets that the refinement keeps.
-    noise_width : float, default=0.25
-        Standard errors of a paired difference that count as noise when ``choose="smallest"`` selects a subset. The
-        folds are few and the path is different in each, so that much more loses columns that are needed.
-    smoothing : float, default=0.2
+    noise_width : float, default=1
+        Standard errors of a paired difference that count as noise when ``choose="smallest"`` selects a size.
+    central : float, default=0.5
+        Which of the sizes that are hardly worse than the best ``choose="smallest"`` selects: this share of their
+        weight is on smaller ones. See `subswarm._search.result.middle_not_worse`. The smallest of them often loses
+        columns that are needed, because the folds are few; less than 0.5 gives fewer columns.
+    smoothing : float, default=0.4
         Width of the window in which the curve of loss against the logarithm of the number of columns is smoothed, in
         each fold. The lowest point of a curve from few folds is low by chance; 0 takes it as it is.
     patience : int or None, default=6
@@ -177,14 +184,15 @@ class TwoDGuided(Algorithm[Guided]):
     scores_folds: ClassVar[bool] = True
     uses_importances: ClassVar[bool] = True
 
-    ratio: float = 0.9
-    path_share: float = 0.5
+    ratio: float = 0.8
+    path_share: float = 0.55
     batch: int = 8
     caution: float = 1.0
     tolerance: float = 1.0
     elite: int = 20
-    noise_width: float = 0.25
-    smoothing: float = 0.2
+    noise_width: float = 1.0
+    central: float = 0.5
+    smoothing: float = 0.4
     patience: int | None = 6
     n_partitions: int | None = None
 
@@ -197,6 +205,7 @@ class TwoDGuided(Algorithm[Guided]):
         check_real("tolerance", self.tolerance, low=0)
         check_int("elite", self.elite, low=1)
         check_real("noise_width", self.noise_width, low=0)
+        check_real("central", self.central, low=0, high=1)
         check_real("smoothing", self.smoothing, low=0)
         check_int("patience", self.patience, low=1, optional=True)
         check_int("n_partitions", self.n_partitions, low=1, optional=True)
@@ -232,11 +241,10 @@ class TwoDGuided(Algorithm[Guided]):
             stage=PATH,
             heard=nothing,
             rank=np.tile(np.arange(1.0, n_features + 1), (folds, 1)),
-            descent=np.tile(np.arange(1.0, n_features + 1), (folds, 1)),
             sizes=np.empty(0, dtype=np.intp),
             path=no_losses,
-            learned=np.empty((0, folds, n_features)),
             todo=np.array([n_features], dtype=np.intp),
+            joint=Elite(no_masks, no_losses, nothing),
             elite=Elite(no_masks, no_losses, nothing),
             race=FoldRace.begin(no_masks, no_losses, np.empty(0), 0),
             race_importances=nothing,
@@ -258,35 +266,45 @@ class TwoDGuided(Algorithm[Guided]):
         heard = state.heard if len(state.heard) == len(fitness) else np.zeros(state.masks.shape)
         if state.stage == PATH:
             state = self._walked(state, fitness, heard, progress)
+            return self._next_of_path(state, rng) if len(state.todo) else self._begin_joint(state, progress, rng)
+        if state.stage in (JOINT, STARTS):
+            state = self._scored_on_all(state, fitness, heard)
             if len(state.todo):
-                return self._next_of_path(state, rng)
-            return self._ask_starts(state, rng)
-        if state.stage == STARTS:
-            return self._new_race(self._with_starts(state, fitness, heard), rng)
+                return self._next_of_joint(state, rng)
+            return self._ask_starts(state, rng) if state.stage == JOINT else self._new_race(state, rng)
         state = self._raced(state, fitness, heard)
         return self._ask_race(state) if not state.race.is_over else self._new_race(self._decided(state), rng)
 
     def finalists(self, state: Guided) -> Finalists | None:
-        """Return a subset of each size of the path, and the refined ones, with losses in each fold.
+        """Return a subset of each size of the paths and of the joint path, and the refined ones, with their losses.
 
-        The losses of the path were not optimised on the rows they were measured on. Those of a refined subset are
-        these losses, plus the differences to the subset that the refinement started from, plus what the best of many
-        candidates gains by luck, in standard errors (for a smaller subset, plus one standard error). Their losses on
-        left-out rows are those of the subset that the refinement started from, which was not chosen on these rows.
+        The losses of the paths were not optimised on the rows they were measured on. Those of the joint path were, a
+        little, and are shifted to the level of the former. Those of a refined subset are the losses of the subset that
+        the refinement started from, plus the differences to it, plus what the best of many candidates gains by luck, in
+        standard errors (for a smaller subset, plus one standard error). The losses on left-out rows are those of the
+        paths at the same size, or at that of the subset that the refinement started from.
         """
         if not len(state.sizes):
             return None
         rules = self.rules(state.rank.shape[1])
         sizes, measured, smooth = self._curve(state)
-        masks, paired, left_out = self._pooled(state, sizes), smooth, measured
-        if len(state.elite.masks):
-            anchor = int(np.argmin(np.abs(sizes - state.elite.masks[0].sum())))
-            differences = state.elite.losses[1:] - state.elite.losses[0]
-            errors = np.where(state.elite.masks[1:].sum(axis=1) < state.elite.masks[0].sum(), 1.0, self._luck(state))
+        joint, elite = state.joint, state.elite
+        alone = ~np.isin(sizes, joint.masks.sum(axis=1))
+        masks, paired, left_out = self._pooled(state, sizes[alone]), smooth[alone], measured[alone]
+        if len(joint.masks):
+            compared = self._compared(state)
+            masks = np.concatenate([masks, joint.masks])
+            paired = np.concatenate([paired, compared])
+            left_out = np.concatenate([left_out, _read(sizes, measured, joint.masks.sum(axis=1))])
+        if len(elite.masks):
+            anchor = int(np.flatnonzero((joint.masks == elite.masks[0]).all(axis=1))[0])
+            differences = elite.losses - elite.losses[0]
+            errors = np.where(elite.masks.sum(axis=1) < elite.masks[0].sum(), 1.0, self._luck(state))
             added = differences + (errors * _standard_error(differences, state.noise))[:, None]
-            masks = np.concatenate([masks, state.elite.masks[1:]])
-            paired = np.concatenate([paired, smooth[anchor] + added])
-            left_out = np.concatenate([left_out, np.broadcast_to(measured[anchor], added.shape)])
+            masks = np.concatenate([masks, elite.masks[1:]])
+            paired = np.concatenate([paired, (compared[anchor] + added)[1:]])
+            of_anchor = _read(sizes, measured, elite.masks[:1].sum(axis=1))
+            left_out = np.concatenate([left_out, np.broadcast_to(of_anchor, added[1:].shape)])
         legal = rules.is_legal(masks)
         if not legal.any():
             return None
@@ -294,7 +312,9 @@ class TwoDGuided(Algorithm[Guided]):
         rows = np.flatnonzero(legal)[np.sort(first)]
         fitness = paired.mean(axis=1)
         rows = rows[np.lexsort((masks[rows].sum(axis=1), fitness[rows]))]
-        return Finalists(masks[rows], fitness[rows], paired[rows], left_out[rows], noise_width=self.noise_width)
+        return Finalists(
+            masks[rows], fitness[rows], paired[rows], left_out[rows], noise_width=self.noise_width, central=self.central
+        )
 
     @staticmethod
     def _luck(state: Guided) -> float:
@@ -304,13 +324,12 @@ class TwoDGuided(Algorithm[Guided]):
     # The path
 
     def _walked(self, state: Guided, fitness: FloatArray, heard: FloatArray, progress: float) -> Guided:
-        """Return the state after a step of the path; at its ends, the sizes of the next part of it are planned."""
+        """Return the state after a step of the paths; after the first one, the sizes of the others are planned."""
         size = int(state.todo[0])
         state = replace(
             state,
             sizes=np.append(state.sizes, size),
             path=np.concatenate([state.path, fitness[None]]),
-            learned=np.concatenate([state.learned, heard[None]]),
             todo=state.todo[1:],
             heard=state.heard[:0],
         )
@@ -320,13 +339,7 @@ class TwoDGuided(Algorithm[Guided]):
             order = left[np.lexsort((rank[fold, left], -self._worth(heard[fold])[left]))]
             rank[fold, order] = np.arange(1.0, len(order) + 1)
         state = replace(state, rank=rank)
-        if len(state.todo):
-            return state
-        if len(state.sizes) == 1:
-            return replace(state, todo=self._path_sizes(state, progress))
-        if (np.diff(state.sizes) < 0).all():  # the path has come down for the first time
-            return replace(state, todo=self._single_sizes(state), descent=rank)
-        return replace(state, rank=_joined(rank, state.descent, size))
+        return replace(state, todo=self._path_sizes(state, progress)) if len(state.sizes) == 1 else state
 
     def _worth(self, importances: FloatArray) -> FloatArray:
         """Return the importances with those of the fixed features at infinity, so that these are never dropped."""
@@ -340,43 +353,35 @@ class TwoDGuided(Algorithm[Guided]):
         """Return the sizes of the path after the first one, which are as many as the budget allows."""
         n_features = state.rank.shape[1]
         lowest = max(1, self.passing_rules(n_features).cardinalities[0])
-        ratio, sizes = self.ratio, _geometric_sizes(n_features, lowest, self.ratio)
         allowed = np.inf if progress <= 0 else self.path_share / progress - 1  # the first step is in every path
-        while len(sizes) > max(allowed, 2) and ratio > LEAST_RATIO:
-            ratio -= 0.02
-            sizes = _geometric_sizes(n_features, lowest, ratio)
-        return np.array(sizes, dtype=np.intp)
-
-    def _single_sizes(self, state: Guided) -> IntArray:
-        """Return the sizes from the one above the best size of the path down to the one below it, in single steps."""
-        order = np.argsort(-state.sizes, kind="stable")
-        sizes, loss = state.sizes[order], state.path[order].mean(axis=1)
-        best = int(np.lexsort((sizes, loss))[0])
-        high, low = int(sizes[max(best - 1, 0)]), int(sizes[min(best + 1, len(sizes) - 1)])
-        between = np.arange(high - 1, low, -1)
-        if len(between) > 2 * MOST_SINGLE_STEPS:
-            between = np.unique(np.linspace(high - 1, low + 1, 2 * MOST_SINGLE_STEPS).round().astype(np.intp))[::-1]
-        return np.asarray(between, dtype=np.intp)
+        return np.array(_fewer(n_features, lowest, self.ratio, most=allowed), dtype=np.intp)
 
     def _next_of_path(self, state: Guided, rng: Generator) -> Guided:
         """Return the state that asks for the next size: in each fold, the columns of the best ranks."""
-        size = int(state.todo[0])
         rank = state.rank
-        if size > state.sizes[-1]:  # the single steps begin above: the order of the path is that of its models there
-            rank = rank.copy()
-            above = int(np.flatnonzero(state.sizes > size)[np.argmin(state.sizes[state.sizes > size])])
-            for fold in range(state.n_folds):
-                left = np.flatnonzero(rank[fold] <= state.sizes[above])
-                worth = self._worth(state.learned[above, fold])[left]
-                rank[fold, left[np.lexsort((rank[fold, left], -worth))]] = np.arange(1.0, len(left) + 1)
-        masks = self.passing_rules(rank.shape[1]).legalize(rank <= size, rng, -rank)
-        return replace(state, masks=masks, partitions=np.arange(state.n_folds), rank=rank)
+        masks = self.passing_rules(rank.shape[1]).legalize(rank <= state.todo[0], rng, -rank)
+        return replace(state, masks=masks, partitions=np.arange(state.n_folds))
 
     def _curve(self, state: Guided) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return the sizes of the path, ascending, and the losses of each in the folds, as measured and smoothed."""
         sizes, last = np.unique(state.sizes[::-1], return_index=True)
         measured = state.path[len(state.sizes) - 1 - last]
         return sizes, measured, _smoothed(np.log(sizes), measured, self.smoothing)
+
+    def _compared(self, state: Guided) -> FloatArray:
+        """Return the losses of the joint path, without what the folds gained by choosing its columns together.
+
+        They are means of the losses of the subset, smoothed, and of those of its size on the paths.
+        """
+        sizes, _, smooth = self._curve(state)
+        joint = state.joint
+        count = joint.masks.sum(axis=1)
+        usual = _read(sizes, smooth, count)
+        ascending = np.argsort(count, kind="stable")
+        own = np.empty_like(usual)
+        own[ascending] = _smoothed(np.log(count[ascending]), joint.losses[ascending], JOINT_SMOOTHING)
+        own = own - (own - usual).mean(axis=0)
+        return np.asarray(PATH_WEIGHT * usual + (1 - PATH_WEIGHT) * own)
 
     def _pooled(self, state: Guided, sizes: IntArray) -> Masks:
         """Return for each size the columns that survived longest in all folds, shape (K, n)."""
@@ -387,47 +392,73 @@ class TwoDGuided(Algorithm[Guided]):
         place[list(self.fixed_features)] = -1
         return np.asarray(np.argsort(np.argsort(place, kind="stable")) < np.asarray(sizes)[:, None])
 
+    # The joint path
+
+    def _begin_joint(self, state: Guided, progress: float, rng: Generator) -> Guided:
+        """Return the state that asks for the first subset of the joint path."""
+        sizes, _, smooth = self._curve(state)
+        best = int(sizes[np.lexsort((sizes, smooth.mean(axis=1)))[0]])
+        lowest, highest = self.rules(state.rank.shape[1]).cardinalities
+        first = int(np.clip(np.ceil(JOINT_RANGE * best), lowest, highest))
+        last = int(np.clip(best / JOINT_RANGE, lowest, first))
+        left = np.inf if progress <= 0 else len(state.sizes) * (1 - progress) / progress - len(self.initial_subsets)
+        todo = [first, *_fewer(first, last, JOINT_RATIO, most=left - 1)]
+        return self._next_of_joint(replace(state, stage=JOINT, todo=np.array(todo, dtype=np.intp)), rng)
+
+    def _next_of_joint(self, state: Guided, rng: Generator) -> Guided:
+        """Return the state that asks for the next size of the joint path, on every fold."""
+        joint = state.joint
+        if len(joint.masks):
+            worth = np.where(joint.masks[-1], self._worth(joint.importances[-1]), -1.0)
+            order = np.lexsort((-self._survival(state), -worth))
+            mask = np.zeros_like(joint.masks[-1])
+            mask[order[: state.todo[0]]] = True
+        else:
+            worth = self._survival(state)
+            mask = self._pooled(state, state.todo[:1])[0]
+        mask = self.rules(len(mask)).legalize(mask[None], rng, worth[None])
+        return self._ask_on_all(state, mask)
+
+    @staticmethod
+    def _survival(state: Guided) -> FloatArray:
+        """Return how long each column survived on the paths, as a mean over the folds, shape (n,)."""
+        return np.asarray(-np.log(state.rank).mean(axis=0))
+
+    @staticmethod
+    def _ask_on_all(state: Guided, masks: Masks) -> Guided:
+        """Return the state that asks for these masks on every fold."""
+        folds = np.tile(np.arange(state.n_folds), len(masks))
+        return replace(state, masks=np.repeat(masks, state.n_folds, axis=0), partitions=folds)
+
+    def _scored_on_all(self, state: Guided, fitness: FloatArray, heard: FloatArray) -> Guided:
+        """Return the state with the subsets that were scored on every fold."""
+        folds = state.n_folds
+        masks = state.masks[::folds]
+        found = Elite(masks, fitness.reshape(-1, folds), heard.reshape(len(masks), folds, -1).mean(axis=1))
+        state = replace(state, heard=state.heard[:0])
+        if state.stage == JOINT:
+            return replace(state, joint=_with(state.joint, found), todo=state.todo[1:])
+        return replace(state, elite=_with(state.elite, found), visited=np.concatenate([state.visited, masks]))
+
     # The refinement
 
     def _ask_starts(self, state: Guided, rng: Generator) -> Guided:
-        """Return the state that asks for the subsets that the refinement starts from, on every fold."""
-        n_features = state.rank.shape[1]
-        rules = self.rules(n_features)
-        sizes, _, smooth = self._curve(state)
-        loss = smooth.mean(axis=1)
-        legal = rules.is_legal(self._pooled(state, sizes))
-        sizes, loss = (sizes[legal], loss[legal]) if legal.any() else (sizes[-1:], loss[-1:])
-        best = sizes[np.lexsort((sizes, loss))]
-        starts = self._pooled(state, best[:1])
-        smaller = [size for size in best[1:] if size < best[0]][: MOST_STARTS - 1]
-        starts = np.concatenate([starts, self._pooled(state, np.array(smaller, dtype=np.intp))])
-        if self.initial_subsets:
-            starts = np.concatenate([starts, rules.legalize(self.initial_masks(n_features), rng)])
-        starts = rules.legalize(starts, rng, np.broadcast_to(-np.log(state.rank).mean(axis=0), starts.shape))
-        folds = state.n_folds
-        return replace(
-            state,
-            stage=STARTS,
-            masks=np.repeat(starts, folds, axis=0),
-            partitions=np.tile(np.arange(folds), len(starts)),
-        )
-
-    def _with_starts(self, state: Guided, fitness: FloatArray, heard: FloatArray) -> Guided:
-        """Return the state with the elite of the subsets that were asked for."""
-        folds = state.n_folds
-        masks = state.masks[::folds]
-        losses = fitness.reshape(-1, folds)
-        importances = heard.reshape(-1, folds, masks.shape[1]).mean(axis=1)
-        neighbours = np.diff(state.path, axis=0) if len(state.path) > 1 else np.zeros((1, folds))
-        noise = float(np.median(neighbours.std(axis=1))) if folds > 1 else 0.0
-        return replace(
+        """Return the state with an elite of the joint path, which asks for the initial subsets, or for a race."""
+        joint = state.joint
+        best = int(np.argmin(self._compared(state).mean(axis=1)))
+        order = np.argsort(np.arange(len(joint.masks)) != best, kind="stable")
+        differences = joint.losses - joint.losses[best]
+        state = replace(
             state,
             stage=RACE,
-            elite=Elite(masks, losses, importances),
-            visited=masks,
-            noise=noise if np.isfinite(noise) else 0.0,
-            heard=state.heard[:0],
+            elite=Elite(joint.masks[order], joint.losses[order], joint.importances[order]),
+            visited=joint.masks,
+            noise=float(np.median(differences.std(axis=1, ddof=1))) if state.n_folds > 1 else 0.0,
         )
+        if not self.initial_subsets:
+            return self._new_race(state, rng)
+        masks = self.rules(state.rank.shape[1]).legalize(self.initial_masks(state.rank.shape[1]), rng)
+        return self._ask_on_all(replace(state, stage=STARTS), masks)
 
     def _new_race(self, state: Guided, rng: Generator) -> Guided:
         """Return the state with a race of new candidates; without masks if the search ends."""
@@ -558,13 +589,28 @@ def _smoothed(x: FloatArray, curves: FloatArray, width: float) -> FloatArray:
     return np.asarray(share @ curves)
 
 
-def _joined(rank: FloatArray, descent: FloatArray, size: int) -> FloatArray:
-    """Return the ranks with those of the last ``size`` columns in the order of an earlier descent."""
-    joined = rank.copy()
-    for fold in range(len(rank)):
-        left = np.flatnonzero(rank[fold] <= size)
-        joined[fold, left[np.argsort(descent[fold, left])]] = np.arange(1.0, len(left) + 1)
-    return joined
+def _read(sizes: IntArray, curves: FloatArray, wanted: IntArray) -> FloatArray:
+    """Return each column of ``curves``, a function of the ascending sizes, at the wanted sizes, by lines in between."""
+    x = np.log(sizes)
+    return np.column_stack([np.interp(np.log(wanted), x, curve) for curve in curves.T])
+
+
+def _fewer(highest: int, lowest: int, ratio: float, most: float) -> list[int]:
+    """Return sizes that fall by this ratio, or by a smaller one where these are more than ``most``, but not than 2."""
+    sizes = _geometric_sizes(highest, lowest, ratio)
+    while len(sizes) > max(most, 2) and ratio > LEAST_RATIO:
+        ratio -= 0.02
+        sizes = _geometric_sizes(highest, lowest, ratio)
+    return sizes
+
+
+def _with(elite: Elite, found: Elite) -> Elite:
+    """Return both, one after the other."""
+    return Elite(
+        np.concatenate([elite.masks, found.masks]),
+        np.concatenate([elite.losses, found.losses]),
+        np.concatenate([elite.importances, found.importances]),
+    )
 
 
 def _moved(parent: Mask, kind: str, importances: FloatArray, survival: FloatArray, rng: Generator) -> Mask:
