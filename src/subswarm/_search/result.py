@@ -323,9 +323,9 @@ def middle_not_worse(masks: Masks, losses: FloatArray, width: float, share: floa
     Examples
     --------
     >>> masks = np.arange(16) < np.array([[1], [2], [4], [8], [16]])
-    >>> losses = np.array([[0.5, 0.3], [0.1, 0.11], [0.1, 0.1], [0.11, 0.1], [0.1, 0.09]])
-    >>> middle_not_worse(masks, losses, 1.0, 0.5)
-    3
+    >>> losses = np.array([[0.5, 0.3, 0.4], [0.1, 0.12, 0.1], [0.1, 0.1, 0.13], [0.11, 0.1, 0.1], [0.1, 0.11, 0.12]])
+    >>> smallest_not_worse(masks, losses[:, None], 1.0), middle_not_worse(masks, losses, 1.0, 0.5)
+    (1, 3)
     """
     sizes, mean = masks.sum(axis=1), losses.mean(axis=1)
     order = np.lexsort((mean, sizes))
