@@ -40,7 +40,7 @@ WIDTH_OF_NOTHING = 1.5
 WIDTH_OF_NOTHING_ON_PATHS = 3.5
 """The same for algorithms with a noise width of their own, whose candidates are subsets of each other."""
 
-CHANCE = 2.5
+CHANCE = 2.0
 """Standard errors by which a selection must be better than a constant answer. That of its own six losses is small by
 chance now and then, so it is at least that of most candidates."""
 
@@ -67,7 +67,9 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
     width = 0.0 if rule == "best" else _width_among(finalists, objective)
     if rule == "smallest" and not found:
         width = max(width, WIDTH_OF_NOTHING if finalists.noise_width is None else WIDTH_OF_NOTHING_ON_PATHS)
-    row = 0 if rule == "best" else smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
+    row = 0
+    if rule == "smallest":
+        row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width, finalists.fitness)
     chosen = Subset(finalists.masks[row].copy(), float(finalists.fitness[row]))
     if finalists.left_out is None:
         return chosen, None
@@ -81,12 +83,14 @@ def _losses_without(finalists: Finalists, paired: FloatArray, left_out: FloatArr
     The loss of the subset selected on all blocks is too low, because its luck there is a part of why it was selected.
     This one is too high if fewer blocks select worse.
     """
-    blocks = left_out.shape[1]
+    blocks, rows = left_out.shape[1], []
     if blocks < 3:
-        return np.asarray(left_out[smallest_not_worse(finalists.masks, paired[:, None], width)])
-    rows = [
-        smallest_not_worse(finalists.masks, np.delete(paired, block, axis=1)[:, None], width) for block in range(blocks)
-    ]
+        row = smallest_not_worse(finalists.masks, paired[:, None], width, finalists.fitness)
+        return np.asarray(left_out[row])
+    for block in range(blocks):
+        others = np.delete(paired, block, axis=1)[:, None]
+        mean = None if finalists.without is None else finalists.without[:, block]
+        rows.append(smallest_not_worse(finalists.masks, others, width, mean))
     return np.asarray(left_out[rows, np.arange(blocks)])
 
 

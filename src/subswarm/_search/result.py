@@ -266,15 +266,16 @@ def noise_width(n_rows: float, n_columns: int = 1, *, searched: bool = False) ->
     Examples
     --------
     >>> [round(noise_width(rows), 2) for rows in (50, 200, 1000, 5000)]
-    [0.2, 0.68, 1.73, 2.77]
+    [0.1, 0.25, 1.64, 3.04]
     >>> noise_width(50, 2000)
-    0.4
+    0.2
     """
-    least, wide = (0.6, 1.0) if searched else (0.2, 0.4)
-    return max(wide if n_columns > n_rows else least, 0.45 * math.log2(n_rows / 70))
+    if searched:
+        return max(1.0 if n_columns > n_rows else 0.6, 0.45 * math.log2(n_rows / 70))
+    return max(0.2 if n_columns > n_rows else 0.1, 0.6 * math.log2(n_rows / 150))
 
 
-def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> int:
+def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0, mean: FloatArray | None = None) -> int:
     """Return the row of the smallest subset that is not worse than the best one by more than the noise.
 
     The noise is ``width`` standard errors of the differences between the losses of the two subsets, taken in pairs:
@@ -285,6 +286,7 @@ def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> 
     masks : subsets, shape (K, n)
     losses : their losses, shape (K, repeats, parts); repeats add no rows, so their standard errors are averaged
     width : float
+    mean : what the losses of the subsets are on the whole, shape (K,); None for the means of ``losses``
 
     Examples
     --------
@@ -293,7 +295,7 @@ def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> 
     >>> smallest_not_worse(masks, losses)
     1
     """
-    mean = losses.mean(axis=(1, 2))
+    mean = losses.mean(axis=(1, 2)) if mean is None else mean
     sizes = masks.sum(axis=1)
     best = int(np.lexsort((sizes, mean))[0])
     parts = losses.shape[2]
