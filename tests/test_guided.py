@@ -27,7 +27,7 @@ from subswarm._search.choice import choose_subset, found_something
 from subswarm._search.plan import PlanLimits, plan_search
 from subswarm.algorithms import Race, TwoDElite, TwoDGuided
 from subswarm.algorithms.base import Finalists
-from subswarm.algorithms.fold_race import FoldRace
+from subswarm.algorithms.fold_candidates import FoldCandidates
 from subswarm.algorithms.guided import _smoothed
 from subswarm.engines.importances import _prediction_changes, importances_of, score_fold
 from subswarm.errors import SettingError
@@ -61,7 +61,7 @@ def race_of(losses, noise=0.01, slack=0.0, caution=1.0, first=0):
     """Race candidates with these losses against one whose losses are 0.2 in every fold."""
     losses = np.asarray(losses, dtype=np.float64)
     candidates = np.eye(len(losses), dtype=bool)
-    race = FoldRace.begin(candidates, np.full(losses.shape, 0.2), np.full(len(losses), slack), first)
+    race = FoldCandidates.begin(candidates, np.full(losses.shape, 0.2), np.full(len(losses), slack), first)
     while not race.is_over:
         race = race.told(losses[race.running, race.fold], noise, caution)
     return race
