@@ -35,16 +35,8 @@ from subswarm._compilation import announced, compile_seconds, is_compiling_aside
 from subswarm._fingerprint import digest
 from subswarm._permutation import PermutationTest, describe_permutations, run_permutations, shuffles
 from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
-from subswarm._search.choice import (
-    RULES,
-    FrontTable,
-    choose_subset,
-    column_prices,
-    feature_prices,
-    found_something,
-    known_subset,
-    make_front,
-)
+from subswarm._search.choice import RULES, choose_subset, found_something, known_subset
+from subswarm._search.front import FrontTable, column_prices, feature_prices, make_front
 from subswarm._search.honest import Compared, HonestScore, compare, corrected_score
 from subswarm._search.loop import search
 from subswarm._search.plan import AUTO, Plan, PlanLimits, is_auto, plan_search, prepare_kernels

@@ -12,16 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from subswarm._types import FloatArray, Front, IntArray, Mask, Masks, Subset
+from subswarm._types import CostFront, FloatArray, Front, IntArray, Mask, Masks, Subset
 from subswarm.algorithms.base import Finalists, State
-from subswarm.algorithms.pareto.indicators import non_dominated
 from subswarm.errors import SettingError
 
 if TYPE_CHECKING:
     from subswarm.plot._methods import Plots
 
 __all__ = [
-    "CostFront",
     "History",
     "Recording",
     "SearchResult",
@@ -189,37 +187,6 @@ class SearchResult:
             f"SearchResult({self.algorithm}: fitness {self.best.fitness:.6g} with {self.best.cardinality} of "
             f"{len(self.best.mask)} features, {self.evaluations} evaluations, stopped by {self.stop_reason})"
         )
-
-
-@dataclass(frozen=True, eq=False)
-class CostFront:
-    """The subsets that no other one beats in both cost and loss; the cost may be a second loss.
-
-    Attributes
-    ----------
-    masks : the subsets, by ascending cost, shape (S, n)
-    costs, losses : their costs and losses, each of shape (S,)
-    """
-
-    masks: Masks
-    costs: FloatArray
-    losses: FloatArray
-
-    @classmethod
-    def empty(cls, n_features: int) -> CostFront:
-        return cls(np.empty((0, n_features), dtype=bool), np.empty(0), np.empty(0))
-
-    def with_more(self, masks: Masks, costs: FloatArray, losses: FloatArray) -> CostFront:
-        """Return the front with the non-dominated of these subsets; of equally good ones, that with fewest features."""
-        masks = np.concatenate([self.masks, masks])
-        costs, losses = np.concatenate([self.costs, costs]), np.concatenate([self.losses, losses])
-        order = np.lexsort((masks.sum(axis=1), losses, costs))
-        kept = order[non_dominated(costs[order], losses[order])]
-        return CostFront(masks[kept], costs[kept], losses[kept])
-
-    def on_columns(self, owner: IntArray) -> CostFront:
-        """Return the front with masks over columns; ``owner`` is the feature of each column, -1 for none."""
-        return replace(self, masks=np.asarray(self.masks[:, owner] & (owner >= 0)))
 
 
 def standard_error(result: SearchResult) -> float | None:
