@@ -1,4 +1,4 @@
-"""The table of the subsets that no other one beats in both cost and loss, and the prices of columns."""
+"""The best subsets that a search saw, as tables: by cost and loss with the prices of columns, and by size."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import numpy as np
 
 from subswarm._checks import as_tuple, check_real, shown
 from subswarm._search.result import SearchResult
-from subswarm._types import CostFront, FloatArray, IntArray, Mask, Masks, Subset
+from subswarm._types import AnyArray, CostFront, FloatArray, IntArray, Mask, Masks, Subset
 from subswarm.errors import MissingExtraError, SettingError
+from subswarm.objective.foldwise import FoldwiseObjective
+from subswarm.objective.objective import Objective
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["FrontTable", "column_prices", "feature_prices", "make_front"]
+__all__ = ["FrontTable", "column_prices", "feature_prices", "make_front", "scores_by_size"]
 
 _MOST_NAMES = 8
 """Most column names in a row of the table as text."""
@@ -219,7 +221,7 @@ def feature_prices(prices: FloatArray, owner: IntArray) -> FloatArray:
 
 def make_front(
     result: SearchResult,
-    fold_losses: Callable[[Mask], FloatArray],
+    objective: Objective,
     *,
     names: Iterable[object] | None = None,
     owner: IntArray | None = None,
@@ -231,7 +233,7 @@ def make_front(
     Parameters
     ----------
     result : the search
-    fold_losses : returns the loss of a subset in each fold, repeat by repeat
+    objective : the objective over columns
     names : names of the columns
     owner, prices : the feature of each column, and the price of each feature; None for numbers of columns
     second_scorer : name of the scorer of the second loss, if the search minimised two
@@ -243,7 +245,8 @@ def make_front(
         priced = None if owner is None or prices is None else _costs_of(masks, owner, prices)
         costs = masks.sum(axis=1).astype(np.float64) if priced is None else priced
         front = front.with_more(masks, costs, result.front.fitness)
-    errors = [_standard_error(fold_losses(mask), result.n_partitions) for mask in front.masks]
+    losses_of = _losses_known(result, objective)
+    errors = [_standard_error(losses_of(mask), result.n_partitions) for mask in front.masks]
     return FrontTable(
         masks=front.masks,
         cost=front.costs,
@@ -269,3 +272,27 @@ def _standard_error(losses: FloatArray, n_partitions: int) -> float:
     if by_repeat.shape[1] < 2:
         return float("nan")
     return float(by_repeat.std(axis=1, ddof=1).mean() / np.sqrt(by_repeat.shape[1]))
+
+
+def _losses_known(result: SearchResult, objective: Objective) -> Callable[[Mask], FloatArray]:
+    """Return a function from a subset to its loss in each fold, which makes no fits for the subsets of a path."""
+    finalists = result.finalists
+    if not isinstance(objective, FoldwiseObjective) or finalists is None or finalists.paired is None:
+        return objective.losses_of
+    known = dict(zip((mask.tobytes() for mask in finalists.masks), finalists.paired, strict=True))
+    return lambda mask: known[mask.tobytes()] if mask.tobytes() in known else objective.losses_of(mask)
+
+
+def scores_by_size(result: SearchResult, objective: Objective) -> dict[str, AnyArray]:
+    """Return the best subset of each size with its scores, in the form of scikit-learn's ``cv_results_``."""
+    front, scoring = result.front, objective.scoring
+    losses = np.array([objective.remembered_losses(mask) for mask in front.masks]).reshape(len(front), -1)
+    sign = 0.0 if scoring.negated else 1.0
+    scores = sign - losses
+    return {
+        "n_features": front.cardinality,
+        "mean_test_score": sign - front.fitness,
+        "std_test_score": scores.std(axis=1),
+        **{f"split{fold}_test_score": scores[:, fold] for fold in range(scores.shape[1])},
+        "support": front.masks.copy(),
+    }
