@@ -71,9 +71,6 @@ __all__ = ["FitFacts", "SwarmSelector"]
 
 T = TypeVar("T")
 
-CHOICES = (*RULES, "knee", "budget")
-"""How the subset can be selected from those that the search saw."""
-
 FOLDS = "folds"
 """The value of ``race`` for a race on the folds."""
 
@@ -635,7 +632,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if isinstance(self.max_rows, str):
             check_choice("max_rows", self.max_rows, ("auto",))
         check_bool("record", self.record)
-        check_choice("choose", self.choose, CHOICES)
+        check_choice("choose", self.choose, RULES)
         check_real("max_cost", self.max_cost, low=0, optional=True)
         if (self.max_cost is None) == (self.choose == "budget"):
             raise SettingError(
@@ -743,12 +740,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
 
     def _chosen(self, result: SearchResult, objective: Objective) -> tuple[Subset, FloatArray | None]:
         """Return the subset that ``choose`` selects, and the losses of its kind on left-out rows, if there are any."""
-        if self.choose == "budget" and self.max_cost is not None:
-            return known_subset(result, self.front_.within(self.max_cost))
-        if self.choose == "knee":
-            return known_subset(result, self.front_.knee())
         try:
-            return choose_subset(result, objective, self.choose)
+            return choose_subset(result, objective, self.choose, self.front_, self.max_cost)
         except KeyboardInterrupt:  # the search is complete; only the comparison of its candidates is not
             return known_subset(result, result.best)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import is_classifier
 
+from subswarm._search.front import FrontTable
 from subswarm._search.result import SearchResult, noise_width, one_standard_error, smallest_not_worse
 from subswarm._types import AnyArray, FloatArray, Front, Masks, Subset
 from subswarm.algorithms.base import Finalists
@@ -12,7 +13,7 @@ from subswarm.objective.objective import Objective
 
 __all__ = ["RULES", "choose_subset", "found_something", "known_subset"]
 
-RULES = ("smallest", "best", "one-se")
+RULES = ("smallest", "best", "one-se", "knee", "budget")
 """The rules by name."""
 
 WIDTH_OF_NOTHING = 1.5
@@ -29,7 +30,9 @@ NEW_REPEATS = 2
 """Repeats of new folds on which the candidates are compared if there are no left-out rows."""
 
 
-def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tuple[Subset, FloatArray | None]:
+def choose_subset(
+    result: SearchResult, objective: Objective, rule: str, table: FrontTable, max_cost: float | None = None
+) -> tuple[Subset, FloatArray | None]:
     """Return the subset that a rule selects, and the losses of its kind on the left-out rows, if there are any.
 
     Parameters
@@ -37,7 +40,13 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
     result : result of a search on the objective, with masks over columns
     objective : the objective over columns
     rule : one of `RULES`
+    table : the front of the search, for "knee" and "budget"
+    max_cost : the highest cost of the subset, for "budget"
     """
+    if rule == "knee":
+        return known_subset(result, table.knee())
+    if rule == "budget" and max_cost is not None:
+        return known_subset(result, table.within(max_cost))
     finalists = result.finalists
     if rule == "one-se" or finalists is None or finalists.paired is None:
         chosen = one_standard_error(result) if rule == "one-se" else result.best
