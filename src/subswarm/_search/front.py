@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subswarm._checks import as_tuple, check_real, shown
-from subswarm._search.result import SearchResult
+from subswarm._search.result import SearchResult, error_over_folds
 from subswarm._types import AnyArray, CostFront, FloatArray, IntArray, Mask, Masks, Subset
 from subswarm.errors import MissingExtraError, SettingError
 from subswarm.objective.foldwise import FoldwiseObjective
@@ -246,7 +246,7 @@ def make_front(
         costs = masks.sum(axis=1).astype(np.float64) if priced is None else priced
         front = front.with_more(masks, costs, result.front.fitness)
     losses_of = _losses_known(result, objective)
-    errors = [_standard_error(losses_of(mask), result.n_partitions) for mask in front.masks]
+    errors = [error_over_folds(losses_of(mask), result.n_partitions) for mask in front.masks]
     return FrontTable(
         masks=front.masks,
         cost=front.costs,
@@ -264,14 +264,6 @@ def _costs_of(masks: Masks, owner: IntArray, prices: FloatArray) -> FloatArray:
     for column in np.flatnonzero(owner >= 0):
         has[:, owner[column]] |= masks[:, column]
     return np.asarray(has @ prices)
-
-
-def _standard_error(losses: FloatArray, n_partitions: int) -> float:
-    """Return the mean over the repeats of the standard error over the folds; NaN with fewer than two folds."""
-    by_repeat = losses.reshape(n_partitions, -1)
-    if by_repeat.shape[1] < 2:
-        return float("nan")
-    return float(by_repeat.std(axis=1, ddof=1).mean() / np.sqrt(by_repeat.shape[1]))
 
 
 def _losses_known(result: SearchResult, objective: Objective) -> Callable[[Mask], FloatArray]:

@@ -25,6 +25,7 @@ __all__ = [
     "SearchResult",
     "Snapshot",
     "Stability",
+    "error_over_folds",
     "island_stability",
     "noise_width",
     "one_standard_error",
@@ -190,15 +191,22 @@ class SearchResult:
 
 
 def standard_error(result: SearchResult) -> float | None:
-    """Return the standard error of the best subset's mean loss over the folds; None if there are too few folds.
+    """Return the standard error of the best subset's mean loss over the folds; None if there are too few folds."""
+    if result.fold_losses is None or len(result.fold_losses) < 2 * result.n_partitions:
+        return None
+    return error_over_folds(result.fold_losses, result.n_partitions)
+
+
+def error_over_folds(losses: FloatArray, n_partitions: int) -> float:
+    """Return the standard error of a mean loss over the folds, given repeat by repeat; NaN with fewer than two folds.
 
     If the cross-validation is repeated, it is the mean of the standard errors of the repeats, because repeats add no
     rows.
     """
-    if result.fold_losses is None or len(result.fold_losses) < 2 * result.n_partitions:
-        return None
-    losses = result.fold_losses.reshape(result.n_partitions, -1)
-    return float(losses.std(axis=1, ddof=1).mean() / np.sqrt(losses.shape[1]))
+    by_repeat = losses.reshape(n_partitions, -1)
+    if by_repeat.shape[1] < 2:
+        return float("nan")
+    return float(by_repeat.std(axis=1, ddof=1).mean() / np.sqrt(by_repeat.shape[1]))
 
 
 def one_standard_error(result: SearchResult) -> Subset:
