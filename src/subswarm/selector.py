@@ -33,7 +33,7 @@ from subswarm._fingerprint import digest
 from subswarm._permutation import PermutationTest, describe_permutations, run_permutations, shuffles
 from subswarm._search.callbacks import Callback, ProgressBar, check_callbacks
 from subswarm._search.choice import RULES, choose_subset, found_something, known_subset
-from subswarm._search.front import FrontTable, column_prices, feature_prices, make_front, scores_by_size
+from subswarm._search.front import FrontTable, make_front, scores_by_size
 from subswarm._search.honest import Compared, HonestScore, compare, corrected_score
 from subswarm._search.loop import search
 from subswarm._search.plan import (
@@ -58,11 +58,11 @@ from subswarm.engines.boosters import model_has, stopped_early
 from subswarm.engines.data import for_columns, is_frame, params_for_columns, take_columns
 from subswarm.errors import DataError, DataTypeError, SettingError, SubswarmWarning
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
-from subswarm.objective.constraints import Space, make_space
+from subswarm.objective.constraints import ColumnsView, Space, column_prices, feature_prices, make_space
 from subswarm.objective.filters import check_preselection
 from subswarm.objective.findings import ColumnFacts, Finding, describe_columns, find_in_scores, find_in_table
 from subswarm.objective.folds import DEFAULT_FOLDS, NestedFold, check_outer, nested_folds
-from subswarm.objective.objective import ColumnsView, Objective, make_objective
+from subswarm.objective.objective import Objective, make_objective
 from subswarm.objective.scoring import first_scoring, resolve_all, resolve_scoring, scoring_for_target
 from subswarm.objective.validation import allows_nan, check_estimator, clone_estimator
 from subswarm.plot._methods import Plots

@@ -1,15 +1,15 @@
-"""The best subsets that a search saw, as tables: by cost and loss with the prices of columns, and by size."""
+"""The best subsets that a search saw, as tables: by cost and loss, and by size."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from subswarm._checks import as_tuple, check_real, shown
+from subswarm._checks import check_real
 from subswarm._search.result import SearchResult, error_over_folds
 from subswarm._types import AnyArray, CostFront, FloatArray, IntArray, Mask, Masks, Subset
 from subswarm.errors import MissingExtraError, SettingError
@@ -19,7 +19,7 @@ from subswarm.objective.objective import Objective
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["FrontTable", "column_prices", "feature_prices", "make_front", "scores_by_size"]
+__all__ = ["FrontTable", "make_front", "scores_by_size"]
 
 _MOST_NAMES = 8
 """Most column names in a row of the table as text."""
@@ -172,51 +172,6 @@ class FrontTable:
 
     def _subset(self, row: int) -> Subset:
         return Subset(self.masks[row].copy(), float(self.loss[row]))
-
-
-def column_prices(costs: object, n_columns: int, names: Sequence[str] | None) -> FloatArray:
-    """Return the price of each column; ``costs`` has one for each column, or maps names to prices.
-
-    Examples
-    --------
-    >>> column_prices({"dose": 2, "age": 1}, 2, ["age", "dose"]).tolist()
-    [1.0, 2.0]
-    """
-    if isinstance(costs, Mapping):
-        costs = _prices_by_name(costs, n_columns, names)
-    listed = as_tuple("feature_costs", costs, of="prices, one for each column")
-    if len(listed) != n_columns:
-        raise SettingError(f"feature_costs must have one price for each of {n_columns} columns; got {len(listed)}.")
-    for price in listed:
-        check_real("each of feature_costs", price, low=0)
-    return np.array([float(price) for price in listed])
-
-
-def _prices_by_name(costs: Mapping[object, object], n_columns: int, names: Sequence[str] | None) -> list[object]:
-    known = list(range(n_columns)) if names is None else [str(name) for name in names]
-    unknown = [name for name in costs if name not in known]
-    if unknown:
-        raise SettingError(f"feature_costs names column {shown(unknown[0])}, which is not in the table.")
-    missing = [name for name in known if name not in costs]
-    if missing:
-        raise SettingError(f"feature_costs has no price for column {shown(missing[0])}; give 0 for a free column.")
-    return [costs[name] for name in known]
-
-
-def feature_prices(prices: FloatArray, owner: IntArray) -> FloatArray:
-    """Return the price of each feature; a group of columns is priced once, at the highest price of its columns.
-
-    ``owner`` is the feature of each column, -1 for none.
-
-    Examples
-    --------
-    >>> feature_prices(np.array([3.0, 2.0, 2.0, 2.0, 9.0]), np.array([0, 1, 1, 1, -1])).tolist()
-    [3.0, 2.0]
-    """
-    found = np.zeros(int(owner.max()) + 1)
-    is_feature = owner >= 0
-    np.maximum.at(found, owner[is_feature], prices[is_feature])
-    return found
 
 
 def make_front(
