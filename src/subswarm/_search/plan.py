@@ -1,7 +1,8 @@
 """What happens before a search: its plan, and the compilation of the kernels that it needs.
 
-The plan says which algorithm is used, how many fits, and what that takes. Fits are what an expensive model costs. The
-kernels are compiled into numba's cache in a process started by `_compilation.compile_aside`.
+The plan says which algorithm is used, how often the cross-validation is repeated, how many fits that takes, and how
+long. Fits are what an expensive model costs. The kernels are compiled into numba's cache in a process started by
+`_compilation.compile_aside`.
 """
 
 from __future__ import annotations
