@@ -12,21 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from subswarm._types import FloatArray, Front, IntArray, Mask, Masks, Subset
+from subswarm._types import CostFront, FloatArray, Front, IntArray, Mask, Masks, Subset
 from subswarm.algorithms.base import Finalists, State
-from subswarm.algorithms.pareto.indicators import non_dominated
 from subswarm.errors import SettingError
 
 if TYPE_CHECKING:
     from subswarm.plot._methods import Plots
 
 __all__ = [
-    "CostFront",
     "History",
     "Recording",
     "SearchResult",
     "Snapshot",
     "Stability",
+    "error_over_folds",
     "island_stability",
     "noise_width",
     "one_standard_error",
@@ -191,47 +190,23 @@ class SearchResult:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class CostFront:
-    """The subsets that no other one beats in both cost and loss; the cost may be a second loss.
-
-    Attributes
-    ----------
-    masks : the subsets, by ascending cost, shape (S, n)
-    costs, losses : their costs and losses, each of shape (S,)
-    """
-
-    masks: Masks
-    costs: FloatArray
-    losses: FloatArray
-
-    @classmethod
-    def empty(cls, n_features: int) -> CostFront:
-        return cls(np.empty((0, n_features), dtype=bool), np.empty(0), np.empty(0))
-
-    def with_more(self, masks: Masks, costs: FloatArray, losses: FloatArray) -> CostFront:
-        """Return the front with the non-dominated of these subsets; of equally good ones, that with fewest features."""
-        masks = np.concatenate([self.masks, masks])
-        costs, losses = np.concatenate([self.costs, costs]), np.concatenate([self.losses, losses])
-        order = np.lexsort((masks.sum(axis=1), losses, costs))
-        kept = order[non_dominated(costs[order], losses[order])]
-        return CostFront(masks[kept], costs[kept], losses[kept])
-
-    def on_columns(self, owner: IntArray) -> CostFront:
-        """Return the front with masks over columns; ``owner`` is the feature of each column, -1 for none."""
-        return replace(self, masks=np.asarray(self.masks[:, owner] & (owner >= 0)))
-
-
 def standard_error(result: SearchResult) -> float | None:
-    """Return the standard error of the best subset's mean loss over the folds; None if there are too few folds.
+    """Return the standard error of the best subset's mean loss over the folds; None if there are too few folds."""
+    if result.fold_losses is None or len(result.fold_losses) < 2 * result.n_partitions:
+        return None
+    return error_over_folds(result.fold_losses, result.n_partitions)
+
+
+def error_over_folds(losses: FloatArray, n_partitions: int) -> float:
+    """Return the standard error of a mean loss over the folds, given repeat by repeat; NaN with fewer than two folds.
 
     If the cross-validation is repeated, it is the mean of the standard errors of the repeats, because repeats add no
     rows.
     """
-    if result.fold_losses is None or len(result.fold_losses) < 2 * result.n_partitions:
-        return None
-    losses = result.fold_losses.reshape(result.n_partitions, -1)
-    return float(losses.std(axis=1, ddof=1).mean() / np.sqrt(losses.shape[1]))
+    by_repeat = losses.reshape(n_partitions, -1)
+    if by_repeat.shape[1] < 2:
+        return float("nan")
+    return float(by_repeat.std(axis=1, ddof=1).mean() / np.sqrt(by_repeat.shape[1]))
 
 
 def one_standard_error(result: SearchResult) -> Subset:
