@@ -13,7 +13,7 @@ though: the importance of every column. The search has three stages:
    the folds chose together, so that only their differences count.
 3. **Refinement.** From the subsets of the joint path, an elite is improved by moves: drop a column of low importance,
    add one that survived long, swap, or a random change. Which kinds of moves help is learned from their success.
-   Candidates race (see `FoldRace`).
+   Candidates race (see `FoldCandidates`).
 
 One evaluation is one fit if each fold is a partition of its own, as `FoldwiseObjective` provides.
 """
@@ -29,7 +29,7 @@ from numpy.random import Generator
 from subswarm._checks import check_int, check_real
 from subswarm._types import FloatArray, IntArray, Mask, Masks
 from subswarm.algorithms.base import Algorithm, Finalists, State
-from subswarm.algorithms.fold_race import FoldRace
+from subswarm.algorithms.fold_candidates import FoldCandidates
 from subswarm.algorithms.masks import SubsetRules
 from subswarm.algorithms.state import Layout, StatePart
 from subswarm.errors import SettingError
@@ -122,7 +122,7 @@ class Guided(State):
     todo: IntArray
     joint: Elite
     elite: Elite
-    race: FoldRace
+    race: FoldCandidates
     race_importances: FloatArray
     moves: IntArray
     tries: FloatArray
@@ -246,7 +246,7 @@ class TwoDGuided(Algorithm[Guided]):
             todo=np.array([n_features], dtype=np.intp),
             joint=Elite(no_masks, no_losses, nothing),
             elite=Elite(no_masks, no_losses, nothing),
-            race=FoldRace.begin(no_masks, no_losses, np.empty(0), 0),
+            race=FoldCandidates.begin(no_masks, no_losses, np.empty(0), 0),
             race_importances=nothing,
             moves=np.empty((0, 2), dtype=np.intp),
             tries=np.zeros(len(MOVES)),
@@ -469,7 +469,7 @@ class TwoDGuided(Algorithm[Guided]):
         best = self._best(state.elite)
         smaller = candidates.sum(axis=1) < state.elite.masks[best].sum()
         slack = np.where(smaller, self.tolerance * state.noise / np.sqrt(state.n_folds), 0.0)
-        race = FoldRace.begin(
+        race = FoldCandidates.begin(
             candidates,
             np.tile(state.elite.losses[best], (len(candidates), 1)),
             slack,
