@@ -208,6 +208,25 @@ def test_a_subset_that_fails_scores_the_worst_loss_and_has_no_importances():
     assert isinstance(score_fold(objective.estimator, data, few).scores, ValueError)
 
 
+class NeedsColumns(RandomForestClassifier):
+    """A forest that fails on fewer than four columns."""
+
+    def fit(self, X, y, sample_weight=None):
+        if X.shape[1] < 4:
+            raise ValueError("too few columns")
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "accuracy"])
+def test_a_model_that_fails_on_few_columns_gets_more(scoring):
+    model = NeedsColumns(5, random_state=0)
+    with pytest.warns(UserWarning, match="too few columns"):
+        fitted = SwarmSelector(model, cv=3, max_fits=90, scoring=scoring, random_state=0, n_jobs=1).fit(*WINE)
+    assert fitted.n_features_ >= 4
+    assert np.isfinite(fitted.honest_score_)
+    assert (np.abs(fitted.result_.finalists.fitness) < 10).all()
+
+
 # The guided search
 
 

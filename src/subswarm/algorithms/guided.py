@@ -47,6 +47,8 @@ JOINT_RATIO = 0.9
 """Share of the columns that a step of the joint path keeps."""
 JOINT_SMOOTHING = 0.2
 """Width of the window in which the losses of the joint path are smoothed."""
+FAILED = 1e100
+"""Least loss that only a subset on which the model failed has."""
 PATH_WEIGHT = 0.5
 """Weight of the curve of the paths, beside the losses of the joint path itself, in the comparison of its subsets."""
 USUAL_FOLDS = 4
@@ -159,13 +161,13 @@ class TwoDGuided(Algorithm[Guided]):
         Standard errors by which a smaller subset may be worse and still join the elite.
     elite : int, default=20
         Number of subsets that the refinement keeps.
-    noise_width : float, default=1
+    noise_width : float, default=0.5
         Standard errors of a paired difference that count as noise when ``choose="smallest"`` selects a size.
     central : float, default=0.5
         Which of the sizes that are hardly worse than the best ``choose="smallest"`` selects: this share of their
         weight is on smaller ones. See `subswarm._search.result.middle_not_worse`. The smallest of them often loses
         columns that are needed, because the folds are few; less than 0.5 gives fewer columns.
-    smoothing : float, default=0.4
+    smoothing : float, default=0.2
         Width of the window in which the curve of loss against the logarithm of the number of columns is smoothed, in
         each fold. The lowest point of a curve from few folds is low by chance; 0 takes it as it is.
     patience : int or None, default=6
@@ -190,9 +192,9 @@ class TwoDGuided(Algorithm[Guided]):
     caution: float = 1.0
     tolerance: float = 1.0
     elite: int = 20
-    noise_width: float = 1.0
+    noise_width: float = 0.5
     central: float = 0.5
-    smoothing: float = 0.4
+    smoothing: float = 0.2
     patience: int | None = 6
     n_partitions: int | None = None
 
@@ -363,9 +365,15 @@ class TwoDGuided(Algorithm[Guided]):
         return replace(state, masks=masks, partitions=np.arange(state.n_folds))
 
     def _curve(self, state: Guided) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return the sizes of the path, ascending, and the losses of each in the folds, as measured and smoothed."""
+        """Return the sizes of the path, ascending, and the losses of each in the folds, as measured and smoothed.
+
+        Sizes on which the model failed are left out.
+        """
         sizes, last = np.unique(state.sizes[::-1], return_index=True)
         measured = state.path[len(state.sizes) - 1 - last]
+        works = (measured < FAILED).all(axis=1)
+        if works.any():
+            sizes, measured = sizes[works], measured[works]
         return sizes, measured, _smoothed(np.log(sizes), measured, self.smoothing)
 
     def _compared(self, state: Guided) -> FloatArray:
@@ -437,6 +445,8 @@ class TwoDGuided(Algorithm[Guided]):
         found = Elite(masks, fitness.reshape(-1, folds), heard.reshape(len(masks), folds, -1).mean(axis=1))
         state = replace(state, heard=state.heard[:0])
         if state.stage == JOINT:
+            if len(state.joint.masks) and (found.losses >= FAILED).any():  # it would fail on fewer columns, too
+                return replace(state, todo=state.todo[:0])
             return replace(state, joint=_with(state.joint, found), todo=state.todo[1:])
         return replace(state, elite=_with(state.elite, found), visited=np.concatenate([state.visited, masks]))
 
