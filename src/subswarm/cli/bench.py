@@ -268,6 +268,15 @@ def honesty(
         str | None, typer.Option(help="A folder of .npz files with X and y; the variable SUBSWARM_MORE by default.")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Searches at the same time, each with one core.")] = 1,
+    store: Annotated[
+        Path | None, typer.Option(help="A file that keeps the searches; those in it are not run again.")
+    ] = None,
+    only_stored: Annotated[
+        bool,
+        typer.Option(
+            help="Show what --store has of these problems, models, searches and this seed, and measure nothing."
+        ),
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="The file of the tables; they are printed by default.")] = None,
 ) -> None:
     """Compare the reported, the corrected and the nested score with the score on new rows."""
@@ -281,6 +290,7 @@ def honesty(
             err=True,
         )
 
+    check_output(store, option="--store")
     check_output(out, option="--out")
     if nested == 1:
         raise SettingError("--nested is a number of outer folds, at least 2, or 0 for none; got 1.")
@@ -295,8 +305,12 @@ def honesty(
         new_rows=new_rows,
         more=more,
         jobs=jobs,
+        store=store,
+        only_stored=only_stored,
         report=report,
     )
+    if only_stored and not cases:
+        raise SettingError("--store has none of these searches.")
     if not cases:
         raise SettingError("none of the models fits any of the problems.")
     _show_or_save(format_tables(cases), out)
