@@ -20,7 +20,9 @@ the size of the gain in standard deviations sigma of a mean loss over N rows sta
     q = SCALE_OF_GAINS / N * (log C(n, k))^0.25 * (sigma / G)^1.25.
 
 Where random subsets do no better than a constant answer, a small gain is all taken back, so that the corrected loss on
-pure noise is that of chance. Where the columns tell much, the correction falls with the number of rows. The constants
+pure noise is that of chance. For a target of numbers, chance is then worse than a constant answer: let h be predictions
+of rows that were not trained on, as deviations from the mean. The squared error is var(y) - 2 cov(y, h) + var(h), and of
+useless columns the covariance is luck, so that on new rows var(y) + var(h) is left. Three folds tell var(h). Where the columns tell much, the correction falls with the number of rows. The constants
 are fitted on made-up tables and halves of data sets; docs/results/honesty.md has measurements.
 """
 
@@ -29,15 +31,18 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import gammaln
 from scipy.stats import norm
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.utils import _safe_indexing
 
-from subswarm._types import AnyArray, FloatArray, Mask, Masks
+from subswarm._types import AnyArray, FloatArray, Mask, Masks, Predictor
+from subswarm.engines.data import for_columns
 from subswarm.objective.objective import Objective
 
 __all__ = ["Compared", "HonestScore", "compare", "corrected_score"]
@@ -60,6 +65,9 @@ NO_BETTER = 0.9
 RANKING = 0.69
 """Factor of this share for scores of rankings, such as the area under the ROC curve."""
 
+LUCK = 0.5
+"""Share of the square of that smallest gain, over the gain, that is at least taken back from amounts."""
+
 SAME_FOLDS = 1.5
 """Factor of this share if there are no new folds."""
 
@@ -71,6 +79,12 @@ MOST_DRAWN = 24
 
 DRAWN_SHARE = 1 / 150
 """Share of the evaluations of the search that each of these may take."""
+
+PREDICTED_FOLDS = 3
+"""Folds whose rows are predicted to find how much the predictions of numbers vary."""
+
+FEWEST_PREDICTED = 10
+"""The fewest rows of these folds."""
 
 FEWEST_EVALUATIONS = 200
 """With fewer evaluations, the selection is not scored on new folds either: this would take a notable share of time."""
@@ -164,11 +178,13 @@ class Compared:
     fresh : its mean loss on new folds
     chance : mean loss of random subsets of its size
     exchanged : its mean loss with a quarter of its columns exchanged at random
+    predicted : mean square of its predictions of a number around the mean, as a share of the variance of the target
     """
 
     fresh: float | None = None
     chance: float | None = None
     exchanged: float | None = None
+    predicted: float | None = None
 
 
 def compare(objective: Objective, support: Mask, evaluations: int) -> Compared:
@@ -183,23 +199,26 @@ def compare(objective: Objective, support: Mask, evaluations: int) -> Compared:
         if count == 0 or size == len(support):
             return Compared(fresh)
         rng = np.random.default_rng(objective.ranking_seed)
-        chance = _mean_loss(objective, _draw_subsets(support, size, count, rng))
+        chance = _mean_loss(objective, _draw_subsets(len(support), size, count, rng))
         part = min(max(1, round(EXCHANGED * size)), len(support) - size)
-        exchanged = None if size < 3 else _mean_loss(objective, _draw_subsets(support, part, count, rng))
-    return Compared(fresh, chance, exchanged)
+        exchanged = None if size < 3 else _mean_loss(objective, _exchange(support, part, count, rng))
+        return Compared(fresh, chance, exchanged, _predicted_share(objective, support))
 
 
-def _draw_subsets(support: Mask, part: int, count: int, rng: Generator) -> Masks:
-    """Return subsets of the same size with ``part`` columns exchanged; random ones if these are all columns."""
+def _draw_subsets(n_features: int, size: int, count: int, rng: Generator) -> Masks:
+    """Return random subsets of a size, shape (count, n)."""
+    masks = np.zeros((count, n_features), dtype=bool)
+    keys = rng.random((count, n_features))
+    np.put_along_axis(masks, np.argpartition(keys, size - 1, axis=1)[:, :size], True, axis=1)
+    return masks
+
+
+def _exchange(support: Mask, part: int, count: int, rng: Generator) -> Masks:
+    """Return subsets with ``part`` of the selected columns exchanged for others at random, shape (count, n)."""
     inside, outside = np.flatnonzero(support), np.flatnonzero(~support)
     masks = np.tile(support, (count, 1))
-    for mask in masks:
-        if part == len(inside):
-            mask[:] = False
-            mask[rng.choice(len(mask), part, replace=False)] = True
-        else:
-            mask[rng.choice(inside, part, replace=False)] = False
-            mask[rng.choice(outside, part, replace=False)] = True
+    masks[:, inside] = ~_draw_subsets(len(inside), part, count, rng)
+    masks[:, outside] = _draw_subsets(len(outside), part, count, rng)
     return masks
 
 
@@ -208,6 +227,24 @@ def _mean_loss(objective: Objective, masks: Masks) -> float | None:
     losses = objective(masks, np.zeros(len(masks), dtype=np.intp))
     scored = losses[losses < objective.scoring.worst]
     return float(scored.mean()) if len(scored) else None
+
+
+def _predicted_share(objective: Objective, support: Mask) -> float | None:
+    """Return `Compared.predicted`, from a few folds; None if the target is no number, or a fit fails."""
+    data, y = objective.data, objective.data.y
+    folds = data.folds[:PREDICTED_FOLDS]
+    if not is_regressor(objective.estimator) or y.ndim > 1 or sum(len(f.test) for f in folds) < FEWEST_PREDICTED:
+        return None
+    columns, squares = data.columns(support), []
+    try:
+        for fold in folds:
+            model = cast(Predictor, clone(for_columns(objective.estimator, support, data.names)))
+            model.fit(_safe_indexing(columns, fold.train), y[fold.train])
+            squares.append(np.square(model.predict(_safe_indexing(columns, fold.test)) - y[fold.train].mean()))
+        share = float(np.concatenate(squares).mean() / y.var())
+    except Exception:  # it needs metadata, or cannot be fitted on these rows
+        return None
+    return share if math.isfinite(share) else None
 
 
 def corrected_score(
@@ -264,12 +301,16 @@ def _take_back(
         reached = min(chance.constant, math.inf if reached is None else reached)
     if reached is None:
         return base + _GENERIC * nats_root * (error or 0.0)
+    tells_nothing = chance is not None and reached > NO_BETTER * chance.constant
+    varies = 0.0 if compared.predicted is None or chance is None or not tells_nothing else compared.predicted
+    if chance is not None and varies:  # with useless columns, predictions vary and are worse than a constant answer
+        reached = max(reached, chance.constant * (1 + chance.spread * varies))
     gain = reached - base
     if gain <= 0:
         return base
     sigma = error or 0.0 if chance is None else math.sqrt(max(0.0, chance.variance_by_chance(base, gain)))
-    tells_nothing = chance is not None and reached > NO_BETTER * chance.constant
-    if tells_nothing and gain < SMALL_GAIN * sigma * nats_root:
+    small_gain = SMALL_GAIN * sigma * nats_root
+    if tells_nothing and gain < small_gain:
         return reached
     fragility = _fragility(loss, compared)
     if fragility is None:
@@ -279,6 +320,8 @@ def _take_back(
     share *= nats_root / (n_rows if chance is None else chance.rows)
     share *= RANKING if chance is not None and chance.is_ranking else 1.0
     share *= SAME_FOLDS if compared.fresh is None else 1.0
+    if varies:
+        share = max(share, LUCK * (small_gain / gain) ** 2)
     return base + gain * min(1.0, share)
 
 
@@ -365,6 +408,12 @@ def _effective_rows(name: str, y: AnyArray) -> float:
 def _constant_loss(objective: Objective) -> float | None:
     """Return the loss of an answer that ignores the columns; None if the scorer fails."""
     scoring, y = objective.scoring, objective.data.y
+    if scoring.name == "accuracy":  # the usual scorers need no model, which would take as long as all else here
+        return 1 - float(np.unique(y, return_counts=True)[1].max() / len(y))
+    if scoring.name == "r2" and y.var() > 0:
+        return 1.0
+    if scoring.name == "neg_mean_squared_error":
+        return float(y.var())
     rows = np.zeros((len(y), 1))
     if is_classifier(objective.estimator):
         models = [DummyClassifier(strategy="prior")]

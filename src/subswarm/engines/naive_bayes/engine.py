@@ -358,10 +358,11 @@ def _normalises_alike() -> bool:
 
 
 def _settings_are_valid(model: GaussianNB, data: FoldedData) -> bool:
-    """Return whether scikit-learn accepts the model's settings in every fold."""
+    """Return whether scikit-learn accepts the model's settings in every fold: this depends on the number of classes."""
     try:
-        for fold in data.folds:
-            clone(model).fit(np.zeros((len(fold.train), 1)), data.y[fold.train])
+        classes = [np.unique(data.y[fold.train]) for fold in data.folds]
+        for labels in {len(labels): labels for labels in classes}.values():
+            clone(model).fit(np.zeros((len(labels), 1)), labels)
     except Exception:
         return False
     return True
