@@ -20,10 +20,11 @@ the size of the gain in standard deviations sigma of a mean loss over N rows sta
     q = SCALE_OF_GAINS / N * (log C(n, k))^0.25 * (sigma / G)^1.25.
 
 Where random subsets do no better than a constant answer, a small gain is all taken back, so that the corrected loss on
-pure noise is that of chance. For a target of numbers, chance is then worse than a constant answer: let h be predictions
-of rows that were not trained on, as deviations from the mean. The squared error is var(y) - 2 cov(y, h) + var(h), and of
-useless columns the covariance is luck, so that on new rows var(y) + var(h) is left. Three folds tell var(h). Where the columns tell much, the correction falls with the number of rows. The constants
-are fitted on made-up tables and halves of data sets; docs/results/honesty.md has measurements.
+pure noise is that of chance. For a target of numbers this is worse than a constant answer. Let h be predictions of rows
+that were not trained on, as deviations from the mean. The squared error is var(y) - 2 cov(y, h) + var(h); of useless
+columns the covariance is luck, and on new rows var(y) + var(h) is left. Where the columns tell much, the correction
+falls with the number of rows. The constants are fitted on made-up tables and halves of data sets;
+docs/results/honesty.md has measurements.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ NO_BETTER = 0.9
 RANKING = 0.69
 """Factor of this share for scores of rankings, such as the area under the ROC curve."""
 
-LUCK = 0.5
-"""Share of the square of that smallest gain, over the gain, that is at least taken back from amounts."""
+STEEPNESS = 4
+"""From targets of numbers, at least this power of that smallest gain, over the gain, is taken back as a share."""
 
 SAME_FOLDS = 1.5
 """Factor of this share if there are no new folds."""
@@ -80,11 +81,11 @@ MOST_DRAWN = 24
 DRAWN_SHARE = 1 / 150
 """Share of the evaluations of the search that each of these may take."""
 
-PREDICTED_FOLDS = 3
-"""Folds whose rows are predicted to find how much the predictions of numbers vary."""
+PREDICTED = 3
+"""One row in this many is predicted by a model of the others, to find how much predictions of numbers vary."""
 
 FEWEST_PREDICTED = 10
-"""The fewest rows of these folds."""
+"""The fewest such rows."""
 
 FEWEST_EVALUATIONS = 200
 """With fewer evaluations, the selection is not scored on new folds either: this would take a notable share of time."""
@@ -202,7 +203,7 @@ def compare(objective: Objective, support: Mask, evaluations: int) -> Compared:
         chance = _mean_loss(objective, _draw_subsets(len(support), size, count, rng))
         part = min(max(1, round(EXCHANGED * size)), len(support) - size)
         exchanged = None if size < 3 else _mean_loss(objective, _exchange(support, part, count, rng))
-        return Compared(fresh, chance, exchanged, _predicted_share(objective, support))
+        return Compared(fresh, chance, exchanged, _predicted_share(objective, support, rng))
 
 
 def _draw_subsets(n_features: int, size: int, count: int, rng: Generator) -> Masks:
@@ -229,19 +230,17 @@ def _mean_loss(objective: Objective, masks: Masks) -> float | None:
     return float(scored.mean()) if len(scored) else None
 
 
-def _predicted_share(objective: Objective, support: Mask) -> float | None:
-    """Return `Compared.predicted`, from a few folds; None if the target is no number, or a fit fails."""
+def _predicted_share(objective: Objective, support: Mask, rng: Generator) -> float | None:
+    """Return `Compared.predicted`, from a model of part of the rows; None if the target is no number or it fails."""
     data, y = objective.data, objective.data.y
-    folds = data.folds[:PREDICTED_FOLDS]
-    if not is_regressor(objective.estimator) or y.ndim > 1 or sum(len(f.test) for f in folds) < FEWEST_PREDICTED:
+    test, train = np.split(rng.permutation(len(y)), [len(y) // PREDICTED])
+    if not is_regressor(objective.estimator) or y.ndim > 1 or len(test) < FEWEST_PREDICTED:
         return None
-    columns, squares = data.columns(support), []
+    columns = data.columns(support)
     try:
-        for fold in folds:
-            model = cast(Predictor, clone(for_columns(objective.estimator, support, data.names)))
-            model.fit(_safe_indexing(columns, fold.train), y[fold.train])
-            squares.append(np.square(model.predict(_safe_indexing(columns, fold.test)) - y[fold.train].mean()))
-        share = float(np.concatenate(squares).mean() / y.var())
+        model = cast(Predictor, clone(for_columns(objective.estimator, support, data.names)))
+        model.fit(_safe_indexing(columns, train), y[train])
+        share = float(np.square(model.predict(_safe_indexing(columns, test)) - y[train].mean()).mean() / y.var())
     except Exception:  # it needs metadata, or cannot be fitted on these rows
         return None
     return share if math.isfinite(share) else None
@@ -302,15 +301,13 @@ def _take_back(
     if reached is None:
         return base + _GENERIC * nats_root * (error or 0.0)
     tells_nothing = chance is not None and reached > NO_BETTER * chance.constant
-    varies = 0.0 if compared.predicted is None or chance is None or not tells_nothing else compared.predicted
-    if chance is not None and varies:  # with useless columns, predictions vary and are worse than a constant answer
-        reached = max(reached, chance.constant * (1 + chance.spread * varies))
-    gain = reached - base
+    gain, luck = reached - base, 0.0
+    if chance is not None and tells_nothing and compared.predicted is not None:
+        luck = _luck(base, max(reached, chance.constant * (1 + chance.spread * compared.predicted)), chance, nats_root)
     if gain <= 0:
-        return base
+        return base + luck
     sigma = error or 0.0 if chance is None else math.sqrt(max(0.0, chance.variance_by_chance(base, gain)))
-    small_gain = SMALL_GAIN * sigma * nats_root
-    if tells_nothing and gain < small_gain:
+    if tells_nothing and compared.predicted is None and gain < SMALL_GAIN * sigma * nats_root:
         return reached
     fragility = _fragility(loss, compared)
     if fragility is None:
@@ -320,9 +317,16 @@ def _take_back(
     share *= nats_root / (n_rows if chance is None else chance.rows)
     share *= RANKING if chance is not None and chance.is_ranking else 1.0
     share *= SAME_FOLDS if compared.fresh is None else 1.0
-    if varies:
-        share = max(share, LUCK * (small_gain / gain) ** 2)
-    return base + gain * min(1.0, share)
+    return base + max(luck, gain * min(1.0, share))
+
+
+def _luck(base: float, useless: float, chance: _Chance, nats_root: float) -> float:
+    """Return the part of a gain over the loss of useless columns that chance explains: all of a small gain."""
+    gain = useless - base
+    if gain <= 0:
+        return 0.0
+    small_gain = SMALL_GAIN * math.sqrt(max(0.0, chance.variance_by_chance(base, gain))) * nats_root
+    return gain * min(1.0, (small_gain / gain) ** STEEPNESS)
 
 
 def _fragility(loss: float, compared: Compared) -> float | None:
