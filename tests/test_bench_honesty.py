@@ -125,7 +125,7 @@ def test_searches_in_the_store_are_not_run_again(tmp_path):
     assert repr(shown) == repr(both)
     assert len(seen) == 4
     store.write_text("no json\n")
-    with pytest.raises(DatasetError, match="not a store"):
+    with pytest.raises(DatasetError, match="not a row"):
         measure(["falling-60x12"], algorithms=["sffs"], seeds=1, **settings)
 
 

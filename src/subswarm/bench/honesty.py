@@ -5,7 +5,6 @@ A table with too few rows to hold back half of them is compared with its nested 
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +22,9 @@ from subswarm._models import MODELS, make_model
 from subswarm._seeding import seed_of_repeat, set_random_states
 from subswarm._types import AnyArray, FloatArray, Mask
 from subswarm.bench.problems import INFORMATIVE, KINDS, draw_rows, load_table, made_size, table_files
+from subswarm.bench.store import append_rows, read_rows
 from subswarm.datasets import is_present, names
-from subswarm.errors import DatasetError, SettingError
+from subswarm.errors import SettingError
 from subswarm.nested import held_out
 from subswarm.objective.scoring import resolve_scoring
 from subswarm.selector import SwarmSelector
@@ -163,7 +163,7 @@ def measure(
     for name in models:
         if name not in MODELS:
             make_model(name)  # an unknown name, or an import path
-    stored = _stored(store)
+    stored = read_rows(store, Case, "subswarm bench honesty")
     if only_stored:
         cases = [
             case
@@ -183,9 +183,7 @@ def measure(
     known = {case.key for case in cases}
     searches = [delayed(_measure)(*key, more) for key in planned if key not in known]
     for case in Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")(searches):
-        if store is not None:
-            with store.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(case)) + "\n")
+        append_rows(store, [asdict(case)])
         report(case)
         cases.append(case)
     return _in_order(cases, problems, models, algorithms)
@@ -201,15 +199,6 @@ def _in_order(
         return (*names, case.number, algorithms.index(case.algorithm))
 
     return sorted(cases, key=place)
-
-
-def _stored(store: Path | None) -> list[Case]:
-    if store is None or not store.exists():
-        return []
-    try:
-        return [Case(**json.loads(line)) for line in store.read_text(encoding="utf-8").splitlines()]
-    except (TypeError, ValueError) as error:
-        raise DatasetError(f"{store} is not a store of 'subswarm bench honesty': {error}") from error
 
 
 def _fits(model: str, problem: str, more: str | None) -> bool:
