@@ -41,6 +41,9 @@ _RESULTS = 1 << 18
 """Sums (float32) that one product computes at most."""
 
 
+_MOST_MEASURED = 2000
+"""Columns up to which all of them are measured at first. A search of a wider table does not ask for most columns."""
+
 _CACHED_ROWS = 4096
 """Rows whose probabilities are computed at a time, so that they stay in the cache."""
 
@@ -49,6 +52,7 @@ class GaussianNBEngine(FastEngine):
     """Scores `GaussianNB`, alone or behind one of scikit-learn's scalers."""
 
     name: ClassVar[str] = "gaussian_nb"
+    _can_measure_later: ClassVar[bool] = True
 
     def __init__(self, estimator: Estimator, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int) -> None:
         super().__init__(estimator, data, n_jobs=n_jobs, max_bytes=max_bytes)
@@ -58,7 +62,11 @@ class GaussianNBEngine(FastEngine):
         self._is_bare = recipe.scaler is None
         self._rows_of_classes: dict[int, list[IntArray]] = {}
         self._classes = FoldClasses.of(data)
-        self._tables = GaussianTables.of(data, recipe.scaler, recipe.model, self._classes, max_bytes)
+        self._scaler = recipe.scaler
+        self._is_wide = self._can_measure_later and self._needs == "labels" and data.n_features > _MOST_MEASURED
+        self._tables = GaussianTables.of(
+            data, recipe.scaler, recipe.model, self._classes, max_bytes, known=not self._is_wide
+        )
         self._products: GaussianProducts | None = None
         self._worth_tables = _WORTH_TABLES
         self._threads = n_threads(n_jobs)
@@ -102,7 +110,7 @@ class GaussianNBEngine(FastEngine):
         tables = self._tables
         codes = np.empty((len(masks), len(self._classes.codes)), dtype=np.int16)
         doubts = np.empty((len(masks), self._data.n_folds), dtype=np.int64)
-        for start, stop in tables.batches(masks):
+        for start, stop in [(0, len(masks))] if self._is_wide else tables.batches(masks):
             self._classify(masks[start:stop], codes[start:stop], doubts[start:stop])
         return codes, self._recheck(masks, codes, doubts)
 
@@ -122,9 +130,16 @@ class GaussianNBEngine(FastEngine):
         """Predict classes, and count for each mask and fold how many of them are in doubt."""
         tables = self._tables
         columns, starts = column_lists(masks)
-        widest, slots, known = tables.widest_and_slots(masks)
+        if self._is_wide:  # tables for a smoothing have all columns, and subsets are small
+            chosen = np.zeros(self._data.n_features, dtype=bool)
+            chosen[columns] = True
+            tables.measure(chosen, self._data, self._scaler, self._classes)
+            widest = tables.widest_of(columns, starts)
+            slots, known = np.full(widest.shape, -1, dtype=np.int64), False
+        else:
+            widest, slots, known = tables.widest_and_slots(masks)
         work = len(columns) * len(self._classes.codes) * tables.most_classes
-        if work >= self._worth_tables and product_kernels() is not None:
+        if not self._is_wide and work >= self._worth_tables and product_kernels() is not None:
             if self._products is None:
                 self._products = GaussianProducts(tables, self._max_bytes // 4)
             products = self._products
@@ -141,7 +156,7 @@ class GaussianNBEngine(FastEngine):
 
                 spread(classify_pieces, self._data.n_folds * -(-len(masks) // block), threads, blas=True)
                 return
-        if not known:
+        if not known and not self._is_wide:
             slots = tables.slots_worth_it(widest, np.diff(starts))
         threads = self._threads if work > _WORTH_THREADS else 1
         kernels, gaussians = gaussian_kernels(), tables.gaussians()
@@ -287,6 +302,7 @@ class GaussianNBEngine(FastEngine):
     def assemble(self, columns: IntArray, fold: int) -> tuple[Classifier, FloatArray]:
         """Return a fitted `GaussianNB` for these columns and the fold's test rows, bit for bit as a fit gives it."""
         tables = self._tables
+        tables.measure(np.isin(np.arange(self._data.n_features), columns), self._data, self._scaler, self._classes)
         if not self._is_known(columns, fold):
             return self._fitted(columns, self._data.folds[fold])
         model = clone(self._model)
