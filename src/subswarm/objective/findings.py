@@ -24,7 +24,7 @@ _MOST_ROWS = 4000
 """The most rows that the search for suspicious columns looks at."""
 _LEAST_ROWS = 500
 _MOST_CELLS = 4_000_000
-_CELLS_AT_ONCE = 1_000_000
+_CELLS_AT_ONCE = 200_000
 _FEWEST_ROWS = 20
 _MOST_NAMES = 8
 _RARE = 0.1
@@ -288,33 +288,32 @@ def _tell_target(values: FloatArray, target: AnyArray, classification: bool) -> 
     ordered, targets = np.take_along_axis(values, order, axis=1), target[order]
     starts = np.ones(values.shape, dtype=bool)
     np.not_equal(ordered[:, 1:], ordered[:, :-1], out=starts[:, 1:])
-    group = np.cumsum(starts, axis=1) - 1
-    group += np.arange(len(values))[:, None] * values.shape[1]  # no two columns share a group
     if classification:
-        return _tell_classes(group, starts, targets)
-    return _follow_in_line(values, target) | _follow_in_order(group, starts, targets)
+        return _tell_classes(starts, targets)
+    return _follow_in_line(values, target) | _follow_in_order(starts, targets)
 
 
-def _tell_classes(group: IntArray, starts: Mask, classes: IntArray) -> Mask:
+def _groups(starts: Mask) -> IntArray:
+    """Return a number for each run of equal values, from 0 in the first row; no two rows share one."""
+    return np.asarray(np.cumsum(starts, axis=1) - 1 + np.arange(len(starts))[:, None] * starts.shape[1])
+
+
+def _tell_classes(starts: Mask, classes: IntArray) -> Mask:
     counts_of_all = np.bincount(classes[0])
-    n_classes, distinct = len(counts_of_all), starts.sum(axis=1)
-    found = distinct == n_classes  # a copy has as many values as there are classes
-    others = classes.shape[1] - int(counts_of_all.max())
+    n_classes, n_rows, n_values = len(counts_of_all), classes.shape[1], starts.sum(axis=1)
+    found = n_values == n_classes  # a copy has as many values as there are classes
+    others = n_rows - int(counts_of_all.max())
     if others < _FEWEST_OTHERS or n_classes > _MOST_CLASSES:
         return np.asarray(found)
     changes = np.count_nonzero(classes[:, 1:] != classes[:, :-1], axis=1)  # right where no two rows have equal values
-    tied = np.flatnonzero(distinct < classes.shape[1])
+    tied = np.flatnonzero(n_values < n_rows)
     wrong = np.zeros(len(classes), dtype=np.intp)
-    for some in np.array_split(tied, max(1, len(tied) * n_classes * classes.shape[1] // _CELLS_AT_ONCE)):
-        own = group[some]
-        own -= own[:, :1]
-        own += np.arange(len(some))[:, None] * classes.shape[1]
-        counts = np.bincount(
-            (own * n_classes + classes[some]).ravel(), minlength=len(some) * classes.shape[1] * n_classes
-        ).reshape(len(some), classes.shape[1], n_classes)
-        wrong[some] = classes.shape[1] - counts.max(axis=2).sum(axis=1)
+    for some in np.array_split(tied, max(1, len(tied) * n_classes * n_rows // _CELLS_AT_ONCE)):
+        pairs = _groups(starts[some]) * n_classes + classes[some]
+        counts = np.bincount(pairs.ravel(), minlength=pairs.size * n_classes).reshape(-1, n_rows, n_classes)
+        wrong[some] = n_rows - counts.max(axis=2).sum(axis=1)
         most = counts.argmax(axis=2)
-        is_pair = np.arange(1, classes.shape[1]) < distinct[some, None]
+        is_pair = np.arange(1, n_rows) < n_values[some, None]
         changes[some] = ((most[:, 1:] != most[:, :-1]) & is_pair).sum(axis=1)
     return np.asarray(found | (wrong + np.maximum(0, changes - (n_classes - 1)) <= _LEAK * others))
 
@@ -327,9 +326,9 @@ def _follow_in_line(values: FloatArray, target: FloatArray) -> Mask:
         return np.asarray(~(squared < _NEARLY_EXPLAINED))
 
 
-def _follow_in_order(group: IntArray, starts: Mask, targets: FloatArray) -> Mask:
+def _follow_in_order(starts: Mask, targets: FloatArray) -> Mask:
     """Return which columns explain nearly all of the target's variance by rows of equal or neighbouring values."""
-    (n_columns, n_rows), n_values = starts.shape, starts.sum(axis=1)
+    (n_columns, n_rows), n_values, group = starts.shape, starts.sum(axis=1), _groups(starts)
     with np.errstate(all="ignore"):
         counts = np.maximum(np.bincount(group.ravel(), minlength=group.size), 1)
         means = np.bincount(group.ravel(), targets.ravel(), minlength=group.size) / counts

@@ -134,6 +134,7 @@ class GaussianNBEngine(FastEngine):
             chosen = np.zeros(self._data.n_features, dtype=bool)
             chosen[columns] = True
             tables.measure(chosen, self._data, self._scaler, self._classes)
+            columns = tables.place[columns]
             widest = tables.widest_of(columns, starts)
             slots, known = np.full(widest.shape, -1, dtype=np.int64), False
         else:
@@ -309,12 +310,13 @@ class GaussianNBEngine(FastEngine):
         n_classes = len(self._classes.classes[fold])
         model.classes_ = self._classes.classes[fold]
         model.n_features_in_ = len(columns)
+        rows, columns = tables.test_rows(columns, fold), tables.place[columns]
         model.epsilon_ = model.var_smoothing * tables.variance[fold, columns].max()
         model.theta_ = np.ascontiguousarray(tables.theta[fold, columns, :n_classes].T)
         model.var_ = np.ascontiguousarray(tables.class_variance[fold, columns, :n_classes].T) + model.epsilon_
         model.class_count_ = tables.class_count[fold, :n_classes]
         model.class_prior_ = tables.prior[fold, :n_classes]
-        return model, tables.test_rows(columns, fold)
+        return model, rows
 
 
 class _Normaliser(GaussianNB):  # type: ignore[misc]

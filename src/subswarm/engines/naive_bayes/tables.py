@@ -23,7 +23,7 @@ A class is certain to win if ``fixed - base - (1 + rate) * quadratic`` of it is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import NamedTuple, TypeVar
 
@@ -118,7 +118,9 @@ class Gaussians(NamedTuple):
 
 @dataclass(eq=False)
 class GaussianTables:
-    """The moments of the training rows (F folds, at most C classes, n columns), and the test rows to classify.
+    """The moments of the training rows (F folds, at most C classes), and the test rows to classify.
+
+    The n columns are those of the data, or room for those that were measured so far.
 
     Attributes
     ----------
@@ -129,7 +131,7 @@ class GaussianTables:
     mean_error : (F, n, C), how far the means of a single column can be off, because they are summed in another order
     order : (F, n), columns from the largest variance to the smallest; (F, 0) if they are measured later
     alike : (F, n), the column that represents all columns with the same variance
-    known : (n,), the columns that are measured; the other entries of all arrays are arbitrary
+    place : where in these arrays each column of the data is, -1 if it is not measured yet; if all are, at its index
     slot : (F, n), where the tables for that widest column are; -1 if they are not made yet
     lacked : (F, n), how many columns were computed without such tables
     """
@@ -151,7 +153,7 @@ class GaussianTables:
     slack: float
     slack_alone: float
     capacity: int
-    known: Mask
+    place: Int64Array
     slot: Int64Array = field(init=False)
     lacked: Int64Array = field(init=False)
     used: int = field(init=False, default=0)
@@ -188,54 +190,76 @@ class GaussianTables:
             log_prior = np.log(prior)
         slot_bytes = 3 * C * n * 8
         slack, slack_alone = slacks(len(data.X))
-        theta, variances, mean_error = np.zeros((3, F, n, C))
+        theta, variances, mean_error = np.zeros((3, F, 0, C))
         tables = cls(
             var_smoothing=float(model.var_smoothing),
             sizes=classes.sizes.astype(np.int64),
-            row_starts=np.concatenate([[0], np.cumsum(classes.sizes * n)[:-1]]).astype(np.int64),
+            row_starts=np.zeros(F, dtype=np.int64),
             n_classes=np.array([len(labels) for labels in classes.classes], dtype=np.int64),
-            rows=np.empty(int(classes.sizes.sum()) * n),
+            rows=np.empty(0),
             theta=theta,
             class_variance=variances,
-            variance=np.empty((F, n)),
+            variance=np.empty((F, 0)),
             class_count=counts,
             prior=prior,
             log_prior=log_prior,
             mean_error=mean_error,
             order=np.empty((F, 0), dtype=np.int64),
-            alike=np.empty((F, n), dtype=np.int64),
+            alike=np.empty((F, 0), dtype=np.int64),
             slack=slack,
             slack_alone=slack_alone,
             capacity=max(F, max_bytes // 4 // slot_bytes),
-            known=np.zeros(n, dtype=bool),
+            place=np.full(n, -1, dtype=np.int64),
         )
-        if known:
-            tables.measure(np.ones(n, dtype=bool), data, scaler, classes)
-            tables.order = np.argsort(-tables.variance, axis=1, kind="stable")
-            for f, columns in enumerate(tables.order):
-                tables.alike[f, columns] = columns[_first_alike(tables.variance[f, columns])]
-        return tables
+        if not known:
+            return tables
+        tables.measure(np.ones(n, dtype=bool), data, scaler, classes)
+        order, alike = np.argsort(-tables.variance, axis=1, kind="stable"), np.empty((F, n), dtype=np.int64)
+        for f, columns in enumerate(order):
+            alike[f, columns] = columns[_first_alike(tables.variance[f, columns])]
+        return replace(tables, order=order, alike=alike)
 
     def measure(self, wanted: Mask, data: FoldedData, scaler: TransformerMixin | None, classes: FoldClasses) -> None:
-        """Compute the moments of these columns, (n,), unless they are known."""
-        new = np.flatnonzero(wanted & ~self.known)
+        """Compute the moments of these columns of the data, unless they are known."""
+        new = np.flatnonzero(wanted & (self.place < 0))
         if not len(new):
             return
-        if len(new) == 1 and len(wanted) > 1:  # NumPy sums a single column in another order than several
+        used, count = int(self.place.max()) + 1, len(new)
+        own = slice(used, used + count)
+        self._make_columns(used + count)
+        self.place[new] = np.arange(used, used + count)
+        if count == 1 and len(wanted) > 1:  # NumPy sums a single column in another order than several
             new = np.append(new, (new + 1) % len(wanted))
-        everything = len(new) == len(wanted)
-        X, chosen = (data.X, slice(None)) if everything else (data.X[:, new], new)
+        X = data.X if count == len(wanted) else data.X[:, new]
         with np.errstate(all="ignore"):
             for f, fold in enumerate(data.folds):
                 train, test = scaled_rows(X, fold, scaler)
-                self.test_columns(f)[chosen] = test.T
-                self.variance[f, chosen] = _moments(train)[1]
+                self.test_columns(f)[own] = test.T[:count]
+                self.variance[f, own] = _moments(train)[1][:count]
                 target = data.y[fold.train]
                 for c, label in enumerate(classes.classes[f]):
                     rows = train[target == label]
-                    self.theta[f, chosen, c], self.class_variance[f, chosen, c] = _moments(rows)
-                    self.mean_error[f, chosen, c] = 4 * (len(rows) + 4) * EPS * np.abs(rows).max(axis=0)
-        self.known[new] = True
+                    means, variances = _moments(rows)
+                    self.theta[f, own, c], self.class_variance[f, own, c] = means[:count], variances[:count]
+                    largest = np.abs(rows).max(axis=0)[:count]
+                    self.mean_error[f, own, c] = 4 * (len(rows) + 4) * EPS * largest
+
+    def _make_columns(self, wanted: int) -> None:
+        """Make room for the moments of so many columns, or for more, so that this is seldom necessary."""
+        have, most = self.variance.shape[1], len(self.place)
+        if wanted <= have:
+            return
+        room = min(most, max(wanted, 2 * have))
+        before = [self.test_columns(f) for f in range(len(self.sizes))]
+        self.row_starts = np.concatenate([[0], np.cumsum(self.sizes * room)[:-1]]).astype(np.int64)
+        self.rows = np.empty(int(self.sizes.sum()) * room)
+        for name in ("theta", "class_variance", "mean_error", "variance"):
+            old = getattr(self, name)
+            grown = np.zeros((len(old), room, *old.shape[2:]))
+            grown[:, :have] = old
+            setattr(self, name, grown)
+        for f, rows in enumerate(before):
+            self.test_columns(f)[:have] = rows
 
     @property
     def most_classes(self) -> int:
@@ -303,7 +327,7 @@ class GaussianTables:
 
     def joint_log_likelihood(self, columns: IntArray, fold: int) -> FloatArray:
         """Return what `GaussianNB` computes for each class and test row, (C, rows): the same sums in the same order."""
-        C, rows = self.n_classes[fold], self.test_rows(columns, fold)
+        C, rows, columns = self.n_classes[fold], self.test_rows(columns, fold), self.place[columns]
         theta = np.ascontiguousarray(self.theta[fold, columns, :C].T)
         v = np.ascontiguousarray(self.class_variance[fold, columns, :C].T)
         v += self.var_smoothing * self.variance[fold, columns].max()
@@ -313,12 +337,12 @@ class GaussianTables:
 
     def is_reliable(self, columns: IntArray, fold: int) -> bool:
         """Return whether the fold's scaled columns are known to the last bit, and scikit-learn accepts their values."""
-        known = not np.isnan(self.variance[fold, columns]).any()
-        return known and bool(np.isfinite(self.test_columns(fold)[columns]).all())
+        known = not np.isnan(self.variance[fold, self.place[columns]]).any()
+        return known and bool(np.isfinite(self.test_rows(columns, fold)).all())
 
     def test_rows(self, columns: IntArray, fold: int) -> FloatArray:
         """Return the fold's test rows on these columns, as the model gets them."""
-        return np.ascontiguousarray(self.test_columns(fold)[columns].T)
+        return np.ascontiguousarray(self.test_columns(fold)[self.place[columns]].T)
 
     def test_columns(self, fold: int) -> FloatArray:
         """Return the fold's test rows, column by column, (n, rows)."""
@@ -326,7 +350,10 @@ class GaussianTables:
         return self.rows[start : start + size * self.variance.shape[1]].reshape(-1, size)
 
     def widest_of(self, columns: Int64Array, starts: Int64Array) -> Int64Array:
-        """Return the column that sets the smoothing of each mask in each fold, (P, F), for lists of columns."""
+        """Return the place of the column that sets the smoothing of each mask in each fold, (P, F).
+
+        ``columns`` has the places of the columns of mask after mask, which start at ``starts``.
+        """
         variance = self.variance[:, columns]
         variance[np.isnan(variance)] = -np.inf
         largest = np.repeat(np.maximum.reduceat(variance, starts[:-1], axis=1), np.diff(starts), axis=1)
