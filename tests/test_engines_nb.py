@@ -270,6 +270,22 @@ def test_columns_of_a_wide_table_are_measured_when_a_subset_has_them(model, comp
         assert np.array_equal(ours, wanted, equal_nan=True)
 
 
+def test_large_subsets_of_a_wide_table_are_summed_by_tables(monkeypatch):
+    monkeypatch.setattr(gaussian_nb, "_MOST_MEASURED", 50)
+    rng = np.random.default_rng(0)
+    data = folded(GaussianNB(), rng.normal(size=(60, 80)), rng.integers(0, 2, 60), cv=3)
+    engine = fast(GaussianNB(), data)
+    few = rng.random((30, 80)) < 0.03
+    few[:, 3] = True
+    engine.fold_losses(few)
+    engine.fold_losses(np.ones((1, 80), dtype=bool))
+    assert engine._is_wide
+    half = rng.random((30, 80)) < 0.5
+    assert np.array_equal(engine.fold_losses(half), true_losses(GaussianNB(), data, half))
+    assert not engine._is_wide
+    assert engine._tables.order.shape == (3, 80)
+
+
 def test_alike_variances_are_represented_by_the_first_of_them():
     close = 1 - gaussian_tables.SAME_SMOOTHING / 3
     chain = 2.0 * close ** np.arange(9)  # each is like the one before, but not like the first

@@ -43,6 +43,9 @@ _RESULTS = 1 << 18
 
 _MOST_MEASURED = 2000
 """Columns up to which all of them are measured at first. A search of a wider table does not ask for most columns."""
+_LARGE, _ENOUGH_SUBSETS = 16, 8
+"""Subsets of more than a sixteenth of the columns are large, and from as many columns in them as eight subsets of all
+columns have, tables of all columns pay off."""
 
 _CACHED_ROWS = 4096
 """Rows whose probabilities are computed at a time, so that they stay in the cache."""
@@ -64,9 +67,8 @@ class GaussianNBEngine(FastEngine):
         self._classes = FoldClasses.of(data)
         self._scaler = recipe.scaler
         self._is_wide = self._can_measure_later and self._needs == "labels" and data.n_features > _MOST_MEASURED
-        self._tables = GaussianTables.of(
-            data, recipe.scaler, recipe.model, self._classes, max_bytes, known=not self._is_wide
-        )
+        self._in_large_subsets = 0
+        self._tables = self._make_tables(known=not self._is_wide)
         self._products: GaussianProducts | None = None
         self._worth_tables = _WORTH_TABLES
         self._threads = n_threads(n_jobs)
@@ -85,6 +87,9 @@ class GaussianNBEngine(FastEngine):
             and not np.isnan(data.X).any()
             and _settings_are_valid(recipe.model, data)
         )
+
+    def _make_tables(self, *, known: bool) -> GaussianTables:
+        return GaussianTables.of(self._data, self._scaler, self._model, self._classes, self._max_bytes, known=known)
 
     @property
     def facts(self) -> dict[str, int]:
@@ -107,12 +112,22 @@ class GaussianNBEngine(FastEngine):
 
     def _codes(self, masks: Masks) -> tuple[Codes, BoolArray]:
         """Return the predicted class of each test row, (P, all test rows), and the masks whose fit fails, (P,)."""
+        if self._is_wide:
+            self._expect_large_subsets(masks)
         tables = self._tables
         codes = np.empty((len(masks), len(self._classes.codes)), dtype=np.int16)
         doubts = np.empty((len(masks), self._data.n_folds), dtype=np.int64)
         for start, stop in [(0, len(masks))] if self._is_wide else tables.batches(masks):
             self._classify(masks[start:stop], codes[start:stop], doubts[start:stop])
         return codes, self._recheck(masks, codes, doubts)
+
+    def _expect_large_subsets(self, masks: Masks) -> None:
+        """Measure all columns of a wide table if several subsets had a good part of them."""
+        columns = int(np.count_nonzero(masks))
+        if columns * _LARGE > masks.size:
+            self._in_large_subsets += columns
+        if self._in_large_subsets > _ENOUGH_SUBSETS * self._data.n_features:
+            self._is_wide, self._tables = False, self._make_tables(known=True)
 
     def _recheck(self, masks: Masks, codes: Codes, doubts: Int64Array) -> BoolArray:
         """Replace the codes of folds with doubtful rows by the model's own; returns the masks whose fit fails."""
