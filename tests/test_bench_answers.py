@@ -9,7 +9,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
-from subswarm.bench.answers import SELECTORS, make_table, measure, problem_names, tasks_of
+from subswarm.bench.answers import SELECTORS, measure
+from subswarm.bench.problems import make_table, problem_names, tasks_of
 from subswarm.cli import app
 from subswarm.errors import SettingError
 

@@ -16,7 +16,7 @@ from subswarm import SwarmSelector, make_objective
 from subswarm._search.result import smallest_not_worse
 from subswarm.algorithms import TwoDElite
 from subswarm.algorithms.base import Problem
-from subswarm.algorithms.elite.cross_fit import CrossFit
+from subswarm.algorithms.elite.cross_fit import CrossFit, rank_finalists
 from subswarm.errors import CheckpointError, DataError, SettingError
 from subswarm.objective.filters import ranking_scores
 from subswarm.objective.folds import cross_fit_folds, sample_rows
@@ -313,3 +313,21 @@ def test_smallest_not_worse_compares_in_pairs():
     losses[1, 0] += [0.02, -0.04, 0.03, -0.02]
     assert smallest_not_worse(masks, losses) == 1
     assert smallest_not_worse(masks, losses, width=0.0) in (1, 2)
+
+
+def test_the_estimate_of_a_loss_adds_an_ascending_bias_to_the_loss_that_was_searched():
+    prefixes, elite = np.tri(3, dtype=bool), np.tri(3, dtype=bool)[None, 1:].repeat(2, axis=0)
+    searched = np.array([[0.3, 0.3], [0.2, 0.2], [0.1, 0.1], [0.2, 0.1], [0.1, 0.1]])
+    left_out = searched + np.array([[0.02, 0.0], [0.2, 0.0], [0.0, 0.1], [0.1, 0.3], [0.1, 0.3]])
+    within = np.array([0.28, 0.19, 0.12, 0.3, 0.15, 0.16, 0.3])
+    found = rank_finalists(prefixes, elite, left_out, searched, within, 3, 1000, np.zeros((5, 2, 3), dtype=bool))
+    bias = np.array([0.01, 0.075, 0.075, 0.2, 0.2])  # 0.1 before 0.05 becomes the mean of both
+    smooth = left_out.copy()
+    smooth[:3] = [left_out[[0, 0, 1]].mean(axis=0), left_out[:3].mean(axis=0), left_out[[1, 2, 2]].mean(axis=0)]
+    expected = 0.6 * (np.array([0.28, 0.19, 0.12, 0.15, 0.16]) + bias) + 0.4 * smooth.mean(axis=1)
+    order = np.argsort(expected)
+    assert found.fitness == pytest.approx(expected[order])
+    assert np.array_equal(found.masks, np.concatenate([prefixes, elite[[0, 1], [1, 0]]])[order])
+    assert found.left_out == pytest.approx(smooth[order])
+    bias = [0.0, 0.0, 0.1, 0.3, 0.3]  # without the first part
+    assert found.without[:, 0] == pytest.approx((0.6 * (searched[:, 0] + bias) + 0.4 * smooth[:, 1])[order])

@@ -125,13 +125,13 @@ def test_the_mean_over_left_out_rows_is_the_corrected_score_of_a_cross_fitted_se
     X, y = falling(150, 20, seed=2, informative=2)
     selector = SwarmSelector(KNeighborsClassifier(), random_state=0).fit(X, y)
     finalists, width = selector.result_.finalists, noise_width(150, 20)
-    row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
+    row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width, finalists.fitness)
     assert np.array_equal(finalists.masks[row], selector.support_)
     own = finalists.left_out[row]
     unseen = []  # on each block, what the other blocks select
     for block in range(6):
-        others = np.delete(finalists.paired, block, axis=1)
-        unseen.append(finalists.left_out[smallest_not_worse(finalists.masks, others[:, None], width), block])
+        others, mean = np.delete(finalists.paired, block, axis=1)[:, None], finalists.without[:, block]
+        unseen.append(finalists.left_out[smallest_not_worse(finalists.masks, others, width, mean), block])
     assert np.mean(unseen) >= own.mean()
     expected = 1 - (own.mean() + np.mean(unseen)) / 2
     assert selector.honest_score_ == pytest.approx(min(expected, selector.best_score_))

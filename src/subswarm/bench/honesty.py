@@ -20,7 +20,7 @@ from subswarm._checks import suggest
 from subswarm._models import MODELS, make_model
 from subswarm._seeding import seed_of_repeat, set_random_states
 from subswarm._types import AnyArray, FloatArray, Mask
-from subswarm.bench.answers import INFORMATIVE, KINDS, draw_rows, load_table, made_size, table_files
+from subswarm.bench.problems import INFORMATIVE, KINDS, draw_rows, load_table, made_size, table_files
 from subswarm.datasets import is_present, names
 from subswarm.errors import SettingError
 from subswarm.nested import held_out

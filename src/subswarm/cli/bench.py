@@ -235,7 +235,8 @@ def answers(
     out: Annotated[Path | None, typer.Option(help="The file of the tables; they are printed by default.")] = None,
 ) -> None:
     """Measure error on new rows, size, noise columns, stability and time of selectors."""
-    from subswarm.bench.answers import SELECTORS, Row, format_tables, measure, problem_names
+    from subswarm.bench.answers import SELECTORS, Row, format_tables, measure
+    from subswarm.bench.problems import problem_names
 
     def report(row: Row) -> None:
         result = f"error {row.error:.4f}, {row.size:.1f} columns, {row.seconds:.2f} s"

@@ -8,12 +8,20 @@ import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.feature_selection import f_classif, f_regression, mutual_info_classif, mutual_info_regression
 
-from subswarm._checks import check_choice
+from subswarm._checks import check_choice, check_int, shown
 from subswarm._types import AnyArray, Float32Array, FloatArray, IntArray
-from subswarm.errors import DataError
+from subswarm.errors import DataError, SettingError
 from subswarm.objective.validation import check_table, check_target
 
-__all__ = ["RANKINGS", "discretized", "mrmr_order", "mutual_information_table", "ranking_scores", "relieff_weights"]
+__all__ = [
+    "RANKINGS",
+    "check_preselection",
+    "discretized",
+    "mrmr_order",
+    "mutual_information_table",
+    "ranking_scores",
+    "relieff_weights",
+]
 
 NEIGHBOURS = 10
 """Number of hits and of misses of each row in ReliefF."""
@@ -91,6 +99,18 @@ RANKINGS: dict[str, Callable[[FloatArray, AnyArray, bool, int | None], FloatArra
     "mrmr": _mrmr,
 }
 """The rankings by name."""
+
+
+def check_preselection(preselect: object) -> None:
+    """Raise SettingError unless this is None or a pair of a ranking and a number."""
+    if preselect is None:
+        return
+    if not isinstance(preselect, tuple | list) or len(preselect) != 2:
+        raise SettingError(
+            f'preselect must be a pair of a ranking and a number, such as ("mrmr", 50); got {shown(preselect)}.'
+        )
+    check_choice("the ranking of preselect", preselect[0], RANKINGS)
+    check_int("the number of preselect", preselect[1], low=1)
 
 
 def relieff_weights(X: FloatArray, classes: IntArray, neighbours: int = NEIGHBOURS) -> FloatArray:

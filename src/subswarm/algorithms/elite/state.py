@@ -117,7 +117,8 @@ class EliteSwarm(State):
     guide : number of the ranking that each particle was drawn by, 0 for none, shape (C * P,)
     places : place of each feature in the guides' rankings on the rows of each island, and on all rows, shape
         (G, C + 1, n); G is 0 unless the objective is cross-fitted
-    left_out : losses of each island's candidates on the rows it leaves out, shape (candidates, C); empty before that
+    left_out, searched : losses of each island's candidates on the rows it leaves out, and on those it searched, shape
+        (candidates, C); empty before that
     """
 
     layout: ClassVar[Layout | None] = Layout(
@@ -128,6 +129,7 @@ class EliteSwarm(State):
             "agreed": "agreed",
             "agreed_fitness": "agreed",
             "left_out": "left_out",
+            "searched": "left_out",
         },
         optional=("partitions",),
         ranges={
@@ -155,6 +157,7 @@ class EliteSwarm(State):
     guide: IntArray
     places: IntArray
     left_out: FloatArray
+    searched: FloatArray
 
     def is_consistent(self) -> bool:
         """Return whether the number of masks fits what they are evaluated for."""

@@ -194,17 +194,18 @@ class TwoDElite(Algorithm[EliteSwarm]):
             guide=guide,
             places=places,
             left_out=np.empty((0, islands)),
+            searched=np.empty((0, islands)),
         )
 
     def step(self, state: EliteSwarm, fitness: FloatArray, progress: float, rng: Generator) -> EliteSwarm:
         """Learn from the losses, then ask for candidates of the walk, the agreed subsets or children of the elite."""
         islands = state.island_count
         if state.agreeing and state.partitions is not None:
-            losses = fitness.reshape(islands, -1).T.copy()
+            left_out, searched = (each.reshape(islands, -1).T.copy() for each in np.split(fitness, 2))
             spent = state.spent + len(fitness)
             best = best_within_sizes(state.cardinality, state.ranking()).ravel()
             masks = np.concatenate([self._prefixes(state, rng), state.elite[best]])
-            return replace(state, left_out=losses, masks=masks, partitions=None, spent=spent)
+            return replace(state, left_out=left_out, searched=searched, masks=masks, partitions=None, spent=spent)
         if state.agreeing:
             swarm = replace(state, agreed=state.masks, agreed_fitness=fitness, agreeing=False)
         elif state.walking:
@@ -220,7 +221,8 @@ class TwoDElite(Algorithm[EliteSwarm]):
                 [each for c in range(islands) for each in (self._prefixes(swarm, rng, c), swarm.elite[best[:, c]])]
             )
             owner = np.repeat(np.arange(islands), len(masks) // islands)
-            return replace(swarm, masks=masks, partitions=islands + owner, agreeing=True)
+            both = np.concatenate([islands + owner, owner])  # the rows an island leaves out, then those it searched
+            return replace(swarm, masks=np.concatenate([masks, masks]), partitions=both, agreeing=True)
         if islands > 1 and not len(swarm.agreed) and self._must_agree_now(swarm, progress):
             return replace(swarm, masks=self._agreed(swarm, rng), partitions=None, agreeing=True)
         swarm = self._refreshed(swarm, rng)
@@ -254,9 +256,9 @@ class TwoDElite(Algorithm[EliteSwarm]):
             prefixes,
             elite,
             state.left_out,
+            state.searched,
             state.agreed_fitness,
             sizes,
-            cross_fit.trust(n_features),
             cross_fit.n_rows,
             np.stack(of_islands, axis=1),
         )
@@ -386,8 +388,8 @@ class TwoDElite(Algorithm[EliteSwarm]):
         left = swarm.spent * (1 - progress) / progress
         needed = self.agreement_sizes * swarm.island_count
         if self.cross_fit is not None:
-            needed *= 2 * (len(swarm.places) + 1)
-            needed += ELITE_SIZES * swarm.island_count * (swarm.island_count + 1)
+            needed *= 3 * (len(swarm.places) + 1)
+            needed += ELITE_SIZES * swarm.island_count * (swarm.island_count + 2)
         return left < len(swarm.elite) + needed
 
     def _prefixes(self, swarm: EliteSwarm, rng: Generator, island: int | None = None) -> Masks:
