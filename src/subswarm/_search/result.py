@@ -241,13 +241,13 @@ def noise_width(n_rows: float, n_columns: int = 1, *, searched: bool = False) ->
     Examples
     --------
     >>> [round(noise_width(rows), 2) for rows in (50, 200, 1000, 5000)]
-    [0.1, 0.25, 1.64, 3.04]
+    [0.1, 0.25, 1.18, 2.11]
     >>> noise_width(50, 2000)
     0.2
     """
     if searched:
         return max(1.0 if n_columns > n_rows else 0.6, 0.45 * math.log2(n_rows / 70))
-    return max(0.2 if n_columns > n_rows else 0.1, 0.6 * math.log2(n_rows / 150))
+    return max(0.2 if n_columns > n_rows else 0.1, 0.4 * math.log2(n_rows / 130))
 
 
 def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0, mean: FloatArray | None = None) -> int:

@@ -232,6 +232,9 @@ def answers(
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Selections at a time, each with one thread.")] = 1,
     baseline: Annotated[str, typer.Option(help="The selector that the means are compared with.")] = "select-k-best",
+    store: Annotated[
+        Path | None, typer.Option(help="A file that keeps each selection; those in it are not made again.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The file of the tables; they are printed by default.")] = None,
 ) -> None:
     """Measure error on new rows, size, noise columns, stability and time of selectors."""
@@ -255,6 +258,7 @@ def answers(
         evaluations=evaluations,
         more=more,
         n_jobs=jobs,
+        store=store,
         report=report,
     )
     _show_or_save(format_tables(rows, baseline), out)
