@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -91,11 +91,27 @@ def engines(
 def growth(
     out: Annotated[Path, typer.Option(help="The file of the figure (.png, .svg, .pdf).")] = Path("growth.png"),
     quick: Annotated[bool, typer.Option("--quick", help="Small tables only.")] = False,
+    searches: Annotated[
+        bool, typer.Option("--searches", help="Measure whole searches of wide and tall tables instead.")
+    ] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Searches of each wide table.")] = 5,
+    jobs: Annotated[int | None, typer.Option(help="Threads of a search; -1 uses all cores.")] = None,
 ) -> None:
     """Measure time per evaluation against samples, features and subset size; print it and draw a figure."""
+    from subswarm.bench.growth import WIDE, format_costs, plot_growth, search_costs
     from subswarm.bench.growth import growth as measure
-    from subswarm.bench.growth import plot_growth
 
+    if searches:
+        small: dict[str, Any] = {"wide": (60, 120), "tall": (600, 10), "evaluations": 1000}
+        costs = []
+        for cost in search_costs(repeats=repeats, n_jobs=jobs, **(small if quick else {"wide": WIDE})):
+            costs.append(cost)
+            typer.echo(
+                f"{cost.model:<4} {cost.rows:>6} x {cost.columns:<5}  {cost.cpu_seconds:>8.2f} s CPU"
+                f"  {cost.seconds:>8.2f} s  {cost.megabytes:>5} MB  {cost.selected} selected, {cost.noise} noise"
+            )
+        typer.echo("\n" + format_costs(costs))
+        return
     points = []
     for point in measure(quick=quick):
         points.append(point)
