@@ -113,6 +113,24 @@ def test_many_rows_are_searched_and_left_out_in_part():
     assert all(np.array_equal(a.train, b.train) for a, b in zip(everything[0], enough[0], strict=True))
 
 
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_an_engine_sees_only_the_rows_that_its_folds_use(as_frame):
+    X, y = falling(3000, 8, seed=2)
+    X[0, 0] = 1e6  # in the block of one repeat at most
+    table = pytest.importorskip("pandas").DataFrame(X, columns=list("abcdefgh")) if as_frame else X
+    settings = {"cv": 4, "repeats": 3, "cross_fit": True, "max_rows": 300, "random_state": 0}
+    objective = make_objective(KNN, table, y, **settings)
+    slow = make_objective(KNN, table, y, **settings, engine="estimator")
+    masks = np.random.default_rng(0).random((6, 8)) < 0.5
+    masks[:, 2] = True
+    for partitions in (None, np.arange(6)):
+        assert np.array_equal(objective(masks, partitions), slow(masks, partitions))
+    assert all(300 <= len(objective._engines[number]._data.y) <= 310 for number in range(3))
+    assert objective.data.on_used_rows().folds[0].train.max() < 950
+    weighted = make_objective(GaussianNB(), X, y, **settings, params={"sample_weight": np.ones(3000)})
+    assert len(weighted._engines[0]._data.y) == 3000
+
+
 def test_a_sample_of_a_continuous_target_spans_its_range():
     y = np.random.default_rng(0).normal(size=3000)
     rows = sample_rows(y, 100, False, 0)

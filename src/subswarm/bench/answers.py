@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -38,6 +38,7 @@ from subswarm._search.result import stability
 from subswarm._seeding import set_random_states
 from subswarm._types import AnyArray, FloatArray, IntArray, Mask
 from subswarm.bench.problems import Task, tasks_of
+from subswarm.bench.store import append_rows, read_rows
 from subswarm.objective.filters import ranking_scores
 from subswarm.selector import SwarmSelector
 from subswarm.study.analysis.text_table import Grid, render
@@ -80,17 +81,26 @@ def measure(
     evaluations: int = 6000,
     more: str | None = None,
     n_jobs: int = 1,
+    store: Path | None = None,
     report: Callable[[Row], object] = lambda row: None,
 ) -> list[Row]:
     """Return a row for each problem, model and selector; ``report`` is called with each row when it is done.
 
-    With ``n_jobs``, that many selections run at a time, each with one thread.
+    With ``n_jobs``, that many selections run at a time, each with one thread. Selections that are in the store are not
+    made again.
     """
     for selector in selectors:
         check_choice("selectors", selector, SELECTORS)
     for name in models:
         if not any(name in _models_of(has_classes) for has_classes in (True, False)):
             make_model(name)  # an unknown name, or an import path
+    settings = (folds, seeds, seed, evaluations)
+    stored = {
+        (*each.key, each.number): each.outcome
+        for each in read_rows(store, _StoredSelection, "subswarm bench answers")
+        if tuple(each.settings) == settings
+    }
+    outcomes: dict[tuple[str, str, str], list[_Outcome | None]] = {}
     todo: list[_Selection] = []
     for problem in problems:
         drawn = list(tasks_of(problem, folds=folds, seeds=seeds, seed=seed, more=more))
@@ -102,23 +112,31 @@ def measure(
                 replace(task, model=set_random_states(clone(model), task.seed), evaluations=evaluations)
                 for task in drawn
             ]
-            _select(replace(tasks[0], evaluations=min(evaluations, WARM_UP)), "default")  # compiles before the timing
-            wait_for_compiler()
-            todo += [
-                _Selection((problem, name, selector), number, task)
-                for selector in selectors
-                for number, task in enumerate(tasks)
-            ]
-    waiting = Counter(each.key for each in todo)
-    found: dict[tuple[str, str, str], dict[int, _Outcome]] = {key: {} for key in waiting}
-    rows = {}
+            for selector in selectors:
+                key = (problem, name, selector)
+                outcomes[key] = [stored.get((*key, number)) for number in range(len(tasks))]
+                todo += [
+                    _Selection(key, number, task) for number, task in enumerate(tasks) if not outcomes[key][number]
+                ]
+    _compile(todo)
+    rows: dict[tuple[str, str, str], Row] = {}
+
+    def finish(key: tuple[str, str, str]) -> None:
+        done = [each for each in outcomes[key] if each is not None]
+        if len(done) == len(outcomes[key]):
+            rows[key] = _summarised(key, done)
+            report(rows[key])
+
+    for key in outcomes:
+        finish(key)
     work = (delayed(_perform)(each) for each in todo)
     for each, outcome in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(work):
-        found[each.key][each.number] = outcome
-        if len(found[each.key]) == waiting[each.key]:
-            rows[each.key] = _summarised(each.key, [found[each.key][number] for number in range(waiting[each.key])])
-            report(rows[each.key])
-    return [rows[key] for key in found]
+        outcomes[each.key][each.number] = outcome
+        append_rows(
+            store, [asdict(_StoredSelection(key=each.key, number=each.number, settings=settings, **asdict(outcome)))]
+        )
+        finish(each.key)
+    return [rows[key] for key in outcomes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +150,43 @@ class _Selection:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """What was selected; ``mask`` is None where the selector does not apply."""
+    """What was selected; ``columns`` is None where the selector does not apply."""
 
-    mask: Mask | None = None
+    columns: Sequence[int] | None = None
+    n_columns: int = 0
     error: float = float("nan")
     noise: float = float("nan")
     seconds: float = float("nan")
+
+    @property
+    def mask(self) -> Mask | None:
+        return None if self.columns is None else np.isin(np.arange(self.n_columns), self.columns)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _StoredSelection(_Outcome):
+    """A row of the store; ``settings`` has the folds, the seeds, the seed and the evaluations of the benchmark."""
+
+    key: Sequence[str]
+    number: int
+    settings: Sequence[int]
+
+    @property
+    def outcome(self) -> _Outcome:
+        return _Outcome(self.columns, self.n_columns, self.error, self.noise, self.seconds)
+
+
+def _compile(selections: Sequence[_Selection]) -> None:
+    """Run a short search for each model, scorer and kind of target, so that compiling is not timed."""
+    compiled = set()
+    for each in selections:
+        task = each.task
+        assert task is not None
+        kernels = (each.key[1], task.scoring, task.has_classes and len(np.unique(task.y)) > 2)
+        if kernels not in compiled:
+            compiled.add(kernels)
+            _select(replace(task, evaluations=min(task.evaluations, WARM_UP)), "default")
+            wait_for_compiler()
 
 
 def _perform(selection: _Selection) -> tuple[_Selection, _Outcome]:
@@ -151,7 +200,8 @@ def _perform(selection: _Selection) -> tuple[_Selection, _Outcome]:
     if mask is None:
         return done, _Outcome()
     noise = float("nan") if task.noise is None else float((mask & task.noise).sum())
-    return done, _Outcome(mask, _error(task, mask), noise, seconds)
+    columns = np.flatnonzero(mask).tolist()
+    return done, _Outcome(columns, len(mask), _error(task, mask), noise, seconds)
 
 
 def _summarised(key: tuple[str, str, str], outcomes: Sequence[_Outcome]) -> Row:

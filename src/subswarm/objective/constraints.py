@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -42,6 +43,10 @@ class Space:
     def n_features(self) -> int:
         return int(self.owner.max()) + 1
 
+    @cached_property
+    def _is_identity(self) -> bool:
+        return np.array_equal(self.owner, np.arange(len(self.owner)))
+
     @property
     def sizes(self) -> tuple[int, ...] | None:
         """Number of columns behind each feature, or None if every feature is one column."""
@@ -50,7 +55,9 @@ class Space:
 
     def columns(self, masks: Masks) -> Masks:
         """Convert masks over features (..., n) to masks over columns (..., columns)."""
-        return np.asarray(masks[..., self.owner] & (self.owner >= 0))
+        if self._is_identity:
+            return masks
+        return np.asarray(np.take(masks, self.owner, axis=-1) & (self.owner >= 0))
 
     def among(self, features: Iterable[int]) -> Space:
         """Return the space of only these features and the fixed ones."""

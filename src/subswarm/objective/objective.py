@@ -641,7 +641,7 @@ class Engines:
             n_jobs=n_jobs,
             max_bytes=max(1, max_bytes // data.n_partitions),
         )
-        self._made: dict[int, Engine] = {0: self._engine_for(estimator, data.partition(0))}
+        self._made: dict[int, Engine] = {0: self._engine_for(estimator, data.partition(0).on_used_rows())}
 
     @property
     def workers(self) -> int:
@@ -673,5 +673,6 @@ class Engines:
         if partition not in self._made:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SubswarmWarning)  # the first engine has warned already
-                self._made[partition] = self._engine_for(self._estimator, self._data.partition(partition))
+                data = self._data.partition(partition).on_used_rows()  # a tall table has rows that no fold samples
+                self._made[partition] = self._engine_for(self._estimator, data)
         return self._made[partition]

@@ -109,7 +109,12 @@ def draw_guided(places: IntArray, guide: IntArray, islands: IntArray, rng: Gener
     keys = rng.exponential(size=(count, n_features))
     guided = np.flatnonzero(guide)
     keys[guided] *= places[guide[guided] - 1, islands[guided]] + 1 + FLATNESS
-    return np.asarray(keys.argsort(axis=1).argsort(axis=1) < np.maximum(sizes, 1))
+    largest = min(n_features, int(sizes.max(initial=1)))
+    first = np.argpartition(keys, largest - 1, axis=1)[:, :largest]
+    first = np.take_along_axis(first, np.take_along_axis(keys, first, axis=1).argsort(axis=1), axis=1)
+    masks = np.zeros(keys.shape, dtype=bool)
+    np.put_along_axis(masks, first, np.arange(largest) < np.maximum(sizes, 1), axis=1)
+    return masks
 
 
 def weigh_guides(guide: IntArray, best: IntArray, count: int) -> FloatArray:
@@ -143,9 +148,19 @@ def prefixes(votes: FloatArray, places: IntArray, sizes: IntArray) -> tuple[Mask
     """
     guided = 1.0 / (places + 1 + FLATNESS)
     scores = np.concatenate([(votes + _TIE * guided.sum(axis=0))[None], guided])
-    place = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1, kind="stable")
-    masks = place[:, None, :] < sizes[:, None]
+    masks = np.zeros((len(scores), len(sizes), len(votes)), dtype=bool)
+    for ranking, own in zip(masks, scores, strict=True):
+        best = _best(own, int(sizes.max()))
+        for mask, size in zip(ranking, sizes, strict=True):
+            mask[best[:size]] = True
     return masks.reshape(-1, len(votes)), np.repeat(scores, len(sizes), axis=0)
+
+
+def _best(scores: FloatArray, count: int) -> IntArray:
+    """Return the features with the highest scores, best first; of equal ones, the first are taken."""
+    least = np.partition(scores, len(scores) - count)[len(scores) - count]
+    among = np.flatnonzero(scores >= least)
+    return among[np.argsort(-scores[among], kind="stable")][:count]
 
 
 def best_within_sizes(cardinality: IntArray, ranking: IntArray) -> IntArray:

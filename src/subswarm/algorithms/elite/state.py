@@ -10,6 +10,7 @@ import numpy as np
 from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
 from subswarm.algorithms.base import State
 from subswarm.algorithms.elite.cross_fit import ELITE_SIZES
+from subswarm.algorithms.masks import sizes_of
 from subswarm.algorithms.sequential import Walk
 from subswarm.algorithms.state import Layout, StatePart
 
@@ -45,9 +46,16 @@ class Moves(StatePart):
 
     def after(self, before: Masks, children: Masks, better: Mask, memory: float) -> Moves:
         """Return what is known after a step to these children (C, P, n); ``better`` (C, P) tells which helped."""
-        moves = np.stack([children & ~before, before & ~children], axis=1)
-        helped = (moves & better[:, None, :, None]).sum(axis=2)
-        return Moves(memory * self.tried + moves.sum(axis=2), memory * self.helped + helped)
+        _, particles, n_features = children.shape
+        place = np.flatnonzero(before ^ children)
+        particle, feature = np.divmod(place, n_features)
+        kind = np.where(children.ravel()[place], ADD, REMOVE)
+        move = (particle // particles * 2 + kind) * n_features + feature
+        tried, helped = (
+            np.bincount(chosen, minlength=self.tried.size).reshape(self.tried.shape)
+            for chosen in (move, move[better.ravel()[particle]])
+        )
+        return Moves(memory * self.tried + tried, memory * self.helped + helped)
 
     def likelihood(self, caution: float) -> FloatArray:
         """Return the likelihood that adding and removing each feature helps, shape (C, 2, n).
@@ -176,7 +184,7 @@ class EliteSwarm(State):
     @property
     def cardinality(self) -> IntArray:
         """The size of each elite subset, shape (C * P,)."""
-        return np.asarray(self.elite.sum(axis=1))
+        return sizes_of(self.elite)
 
     @property
     def cardinality_likelihood(self) -> FloatArray:
