@@ -31,7 +31,7 @@ from subswarm.engines.recipe import class_codes, recipe_for
 
 __all__ = ["LogisticEngine"]
 
-_MOST_PARAMETERS = 300
+_MOST_PARAMETERS = 4000
 """Weights of all classes together; Newton's method takes longer than scikit-learn's solver from there on."""
 _SEPARATED = 30.0
 """Without a penalty, weights of this size (columns of variance 1) say that the classes are separated: no optimum."""
@@ -147,6 +147,7 @@ class LogisticEngine(PredictionEngine):
             np.concatenate(left).astype(np.int64),
             np.concatenate([[0], np.cumsum([len(part) for part in left])]).astype(np.int64),
             bool((once == 1).all()),
+            all((weights[f, fold.train] == weights[F, fold.train]).all() for f, fold in enumerate(data.folds)),
             model.fit_intercept,
             _MOST_PARAMETERS,
         )
