@@ -136,22 +136,27 @@ class LogisticEngine(PredictionEngine):
         weights[F] = self._all_weights()
         penalty[F] = penalty[:F].mean(axis=0)
         left = [np.flatnonzero(~np.isin(np.arange(N), fold.train)) for fold in data.folds]
-        once = np.bincount(np.concatenate(left), minlength=N)
+        tests = [columns[:, fold.test] for fold in data.folds]
+        is_partition = bool((np.bincount(np.concatenate(left), minlength=N) == 1).all())
+        if is_partition:  # fold after fold
+            order = np.concatenate(left)
+            columns, targets, weights = columns[:, order], targets[:, order], weights[:, order]
+            bounds = np.cumsum([len(part) for part in left])[:-1]
+            left = np.split(np.arange(N), bounds)
         ones = np.vstack([columns, np.ones(N)])
         rows = LogisticRows(
-            columns,
-            targets,
-            weights,
+            np.ascontiguousarray(columns),
+            np.ascontiguousarray(targets),
+            np.ascontiguousarray(weights),
             penalty,
             (ones * weights[F]) @ ones.T,
             np.concatenate(left).astype(np.int64),
             np.concatenate([[0], np.cumsum([len(part) for part in left])]).astype(np.int64),
-            bool((once == 1).all()),
-            all((weights[f, fold.train] == weights[F, fold.train]).all() for f, fold in enumerate(data.folds)),
+            is_partition,
+            bool(((weights[:F] == 0) | (weights[:F] == weights[F])).all()),
             model.fit_intercept,
             _MOST_PARAMETERS,
         )
-        tests = [columns[:, fold.test] for fold in data.folds]
         sizes = np.array([part.shape[1] for part in tests], dtype=np.int64)
         return rows, TestRows(
             np.concatenate([part.ravel() for part in tests]),

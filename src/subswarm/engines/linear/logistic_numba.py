@@ -297,9 +297,7 @@ def _fit_all(
         penalty[i] = rows.penalty[F, chosen[i]]
     hessian, inverse = np.empty((B, d // B, d // B)), np.empty((B, d // B, d // B))
     stride = max(1, N // (_ENOUGH * d))
-    sample, sample_weights = _sample(Z, rows.weights[F], stride)
-    n_sample = sample.shape[1]
-    p_sample = np.empty((K, n_sample))
+    n_sample = (N + stride - 1) // stride
     cost_step = 2.0 * N * d + d * (d // B)
     cost_hessian = (K * (K + 1) / 2 if B == 1 else K) * n_sample * k * k * 0.6 + 0.5 * d * float(d // B) ** 2
     gradient, before, step = np.empty(d), np.empty(d), np.empty(d)
@@ -334,6 +332,8 @@ def _fit_all(
             decrement = _quasi_newton_step(inverse, gradient, pairs, curvatures, known, step)
             renews = _is_too_old(decrement, highest, steps, CLOSE, cost_step, cost_hessian)
             if renews:
+                sample, sample_weights = _sample(Z, rows.weights[F], stride)
+                p_sample = np.empty((K, n_sample))
                 for c in range(K):
                     p_sample[c] = p_all[c, ::stride]
                 _set_hessian(sample, p_sample, sample_weights, np.empty((k, n_sample)), hessian)
@@ -409,7 +409,14 @@ def _take_left_out(
     f: int, rows: LogisticRows, Z: FloatArray, p_all: FloatArray, part: FloatArray, p_left: FloatArray
 ) -> Int64Array:
     """Copy the columns and probabilities of the rows that a fold leaves out; returns these rows."""
-    left = rows.left[rows.left_starts[f] : rows.left_starts[f + 1]]
+    start, stop = rows.left_starts[f], rows.left_starts[f + 1]
+    left = rows.left[start:stop]
+    if rows.is_partition:
+        for j in range(len(Z)):
+            part[j] = Z[j, start:stop]
+        for c in range(len(p_all)):
+            p_left[c] = p_all[c, start:stop]
+        return left
     for j in range(len(Z)):
         for i in range(len(left)):
             part[j, i] = Z[j, left[i]]
