@@ -161,7 +161,9 @@ def compare(
                     continue
                 way, theirs, ours = found
                 share = ours * _flops(model, X, y) / rates[model] if model in rates else None
-                row = Comparison(name, *X.shape, model, way, theirs, ours, share, scoring or own, scaling, repeats)
+                row = Comparison(
+                    name, len(X), X.shape[1], model, way, theirs, ours, share, scoring or own, scaling, repeats
+                )
                 if store is not None:
                     with store.open("a", encoding="utf-8") as lines:
                         lines.write(json.dumps(asdict(row)) + "\n")
@@ -220,7 +222,8 @@ def _measure(
             return None
     except ValueError:
         return None
-    fast(half_full_masks(rng, _SWARM, X.shape[1]))
+    for _ in range(2):  # all kernels are compiled, and tables are made
+        fast.fresh()(half_full_masks(rng, _SWARM, X.shape[1]))
     ways: dict[str, Callable[[Masks], object]] = {
         "serial": lambda masks: [score(estimator, X[:, mask], y) for mask in masks],
         "folds": lambda masks: [score(estimator, X[:, mask], y, n_jobs=-1) for mask in masks],

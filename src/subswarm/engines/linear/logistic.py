@@ -31,8 +31,6 @@ from subswarm.engines.recipe import class_codes, recipe_for
 
 __all__ = ["LogisticEngine"]
 
-_MOST_PARAMETERS = 4000
-"""Weights of all classes together; Newton's method takes longer than scikit-learn's solver from there on."""
 _SEPARATED = 30.0
 """Without a penalty, weights of this size (columns of variance 1) say that the classes are separated: no optimum."""
 _SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")
@@ -155,7 +153,6 @@ class LogisticEngine(PredictionEngine):
             is_partition,
             bool(((weights[:F] == 0) | (weights[:F] == weights[F])).all()),
             model.fit_intercept,
-            _MOST_PARAMETERS,
         )
         sizes = np.array([part.shape[1] for part in tests], dtype=np.int64)
         return rows, TestRows(

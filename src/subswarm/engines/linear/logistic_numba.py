@@ -19,6 +19,8 @@ _ENOUGH = 20
 """Rows for each weight from which a sample gives a good Hessian for the steps of all rows together."""
 _MOST_TOGETHER, _MOST_IN_FOLDS = 300, 1000
 """Weights of all classes together up to which the Hessian is one matrix; beyond, each class has its own."""
+_MOST_WEIGHTS, _MOST_COLUMNS = 4000, 700
+"""Weights of all classes together, and of one class, from which on scikit-learn's solver takes less time."""
 _MORE_STEPS = 16
 """Multiplications by all rows that a step of a fold needs, times the number of such steps that a factor pays for."""
 _MEMORY = 10
@@ -142,10 +144,10 @@ def _set_hessian(Z: FloatArray, p: FloatArray, weights: FloatArray, work: FloatA
 
 @njit(nogil=True, cache=True)
 def _factor(hessian: FloatArray, penalty: FloatArray, share: float, inverse: FloatArray) -> bool:
-    """Invert the factors of ``share`` times the Hessian with its penalty, scaled to a diagonal of one; False if singular.
+    """Invert the factors of ``share`` times the Hessian with its penalty, scaled to a diagonal of one.
 
-    If it is one matrix for several classes, their scores may all move together; a multiple of that direction makes the
-    matrix regular without changing a step, since no gradient points there.
+    Returns False if it is singular. If it is one matrix for several classes, their scores may all move together; a
+    multiple of that direction makes the matrix regular without changing a step, since no gradient points there.
     """
     size, k = hessian.shape[1], len(penalty)
     K = size // k
@@ -226,9 +228,7 @@ def _quasi_newton_step(
 
 
 @njit(nogil=True, cache=True)
-def _is_too_old(
-    decrement: float, first: float, steps: int, goal: float, cost_step: float, cost_hessian: float
-) -> bool:
+def _is_too_old(decrement: float, first: float, steps: int, goal: float, cost_step: float, cost_hessian: float) -> bool:
     """Return whether a new Hessian pays off ``steps`` steps after the last one, when the decrement was ``first``."""
     if not decrement < 1e100:
         return True
@@ -262,7 +262,7 @@ def fit_logistic(
         k = size + one
         for f in range(F):
             scores.rate[p, f], scores.base[p, f] = np.inf, np.inf
-        if K * k > rows.most_parameters:
+        if K * k > _MOST_WEIGHTS or k > _MOST_COLUMNS:
             continue
         Z, scaled = store[:k], scaled_store[:k]
         for i in range(size):

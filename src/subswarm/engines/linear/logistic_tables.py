@@ -45,4 +45,3 @@ class LogisticRows(NamedTuple):
     is_partition: bool
     are_weights_common: bool
     intercept: bool
-    most_parameters: int
