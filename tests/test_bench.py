@@ -44,6 +44,21 @@ def test_growth_is_drawn(tmp_path: Path):
     assert picture.stat().st_size > 5000
 
 
+@pytest.mark.slow
+def test_searches_of_wide_and_tall_tables_are_measured():
+    output = run("growth", "--searches", "--quick", "--repeats", "1")
+    lines = output.splitlines()
+    assert [line.split(" s CPU")[0].split()[:4] for line in lines[:3]] == [
+        ["nb", "100", "x", "60"], ["nb", "100", "x", "120"], ["knn", "600", "x", "10"],
+    ]  # fmt: skip
+    assert "| model | rows | columns | CPU seconds | seconds | peak memory, MB |" in lines
+    *_, cpu, seconds, memory, _ = next(line for line in lines if line.startswith("| knn | 600 | 10 |")).split("|")
+    assert float(cpu) > 0
+    assert float(seconds) > 0
+    assert float(memory) > 50
+    assert "120 columns take " in lines[-1]
+
+
 def test_torch_is_compared_with_the_cpu_engines(uci):
     pytest.importorskip("torch", reason="torch (extra gpu) is not installed")
     uci("wine")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.feature_selection import f_classif
@@ -9,9 +11,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
-from subswarm.bench.answers import SELECTORS, make_table, measure, problem_names, tasks_of
+from subswarm.bench.answers import SELECTORS, measure
+from subswarm.bench.problems import make_table, problem_names, tasks_of
 from subswarm.cli import app
-from subswarm.errors import SettingError
+from subswarm.errors import DatasetError, SettingError
 
 
 def test_the_columns_without_information_are_those_that_do_not_separate_the_classes():
@@ -130,3 +133,22 @@ def test_selectors_of_other_packages_find_the_strongest_column(selector):
     strongest = f_classif(task.X_test, task.y_test)[0].argmax()
     assert mask[strongest]
     assert 0 < mask.sum() <= 10
+
+
+def test_selections_in_the_store_are_not_made_again(tmp_path):
+    store = tmp_path / "rows.jsonl"
+    settings = {"models": ["nb"], "selectors": ["all", "truth", "select-k-best"], "seeds": 2, "store": store}
+    first = measure(["falling-60x10", "noise-60x10"], **settings)
+    lines = store.read_text().splitlines(keepends=True)
+    assert len(lines) == 12
+    store.write_text("".join(lines[:7]) + lines[7][:20])  # the program ended in the middle of a line
+    again = measure(["falling-60x10", "noise-60x10"], **settings)
+    kept = store.read_text().splitlines(keepends=True)
+    assert (len(kept), kept[:7]) == (12, lines[:7])
+    for a, b in zip(first, again, strict=True):
+        assert str(replace(a, seconds=0)) == str(replace(b, seconds=0))
+    measure(["falling-60x10"], **settings | {"seeds": 1})  # other settings are other rows
+    assert len(store.read_text().splitlines()) == 15
+    store.write_text('{"key": 1}\n')
+    with pytest.raises(DatasetError, match="line 1, is not a row of 'subswarm bench answers'"):
+        measure(["falling-60x10"], **settings)

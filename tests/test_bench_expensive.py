@@ -83,7 +83,7 @@ def test_a_table_that_is_missing_is_an_error_with_its_folder(tmp_path):
         measure(["made-up"], selectors=["all"], **SMALL)
     store = tmp_path / "rows.jsonl"
     store.write_text("no json\n")
-    with pytest.raises(DatasetError, match="not a store"):
+    with pytest.raises(DatasetError, match="line 1, is not a row of 'subswarm bench expensive'"):
         measure(["made-60x15"], selectors=["all"], store=store, **SMALL)
     assert len(set(MADELON)) == 20
 

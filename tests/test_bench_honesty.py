@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from subswarm.bench.honesty import MADE, Case, _draw, format_tables, measure, problem_names
 from subswarm.cli import app
-from subswarm.errors import SettingError
+from subswarm.errors import DatasetError, SettingError
 
 
 def test_new_rows_have_the_columns_of_the_table_and_are_drawn_again_for_any_mask():
@@ -107,6 +107,26 @@ def test_files_are_halved_or_if_small_nested_and_jobs_change_nothing(tmp_path):
     assert [(case.corrected, case.nested) for case in cases[1:]] == [
         (case.corrected, case.nested) for case in again[1:]
     ]
+
+
+def test_searches_in_the_store_are_not_run_again(tmp_path):
+    store, seen = tmp_path / "cases.jsonl", []
+    settings = {"models": ["nb"], "evaluations": 60, "new_rows": 500, "seed": 3, "store": store, "report": seen.append}
+    first = measure(["falling-60x12"], algorithms=["sffs"], seeds=1, **settings)
+    with store.open("a") as file:
+        file.write(store.read_text().replace('"seed": 3', '"seed": 4'))  # another seed in the same store
+    both = measure(["falling-60x12"], algorithms=["ga", "sffs"], seeds=2, **settings)
+    assert [(case.algorithm, case.number) for case in both] == [("ga", 0), ("sffs", 0), ("ga", 1), ("sffs", 1)]
+    assert repr(both[1]) == repr(first[0])
+    assert len(seen) == 4
+    assert len(store.read_text().splitlines()) == 5
+    settings = settings | {"evaluations": 600, "only_stored": True}
+    shown = measure(["falling-60x12", "noise-60x12"], algorithms=["ga", "sffs"], seeds=1, **settings)
+    assert repr(shown) == repr(both)
+    assert len(seen) == 4
+    store.write_text("no json\n")
+    with pytest.raises(DatasetError, match="not a row"):
+        measure(["falling-60x12"], algorithms=["sffs"], seeds=1, **settings)
 
 
 def test_problems_by_name():

@@ -25,9 +25,8 @@ from subswarm.algorithms import (
 )
 from subswarm.algorithms.state import settings_of
 from subswarm.errors import SettingError
-from subswarm.objective.constraints import make_space
+from subswarm.objective.constraints import ColumnsView, make_space
 from subswarm.objective.filters import ranking_scores
-from subswarm.objective.objective import ColumnsView
 
 WINE = load_wine(return_X_y=True)
 BOUND_TO: list[Problem] = []

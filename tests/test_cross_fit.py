@@ -16,7 +16,7 @@ from subswarm import SwarmSelector, make_objective
 from subswarm._search.result import smallest_not_worse
 from subswarm.algorithms import TwoDElite
 from subswarm.algorithms.base import Problem
-from subswarm.algorithms.elite.cross_fit import CrossFit
+from subswarm.algorithms.elite.cross_fit import CrossFit, rank_finalists
 from subswarm.errors import CheckpointError, DataError, SettingError
 from subswarm.objective.filters import ranking_scores
 from subswarm.objective.folds import cross_fit_folds, sample_rows
@@ -111,6 +111,24 @@ def test_many_rows_are_searched_and_left_out_in_part():
     everything = cross_fit_folds(5, y, estimator=GaussianNB(), random_state=3, repeats=4)
     enough = cross_fit_folds(5, y, estimator=GaussianNB(), random_state=3, repeats=4, max_rows=900)
     assert all(np.array_equal(a.train, b.train) for a, b in zip(everything[0], enough[0], strict=True))
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_an_engine_sees_only_the_rows_that_its_folds_use(as_frame):
+    X, y = falling(3000, 8, seed=2)
+    X[0, 0] = 1e6  # in the block of one repeat at most
+    table = pytest.importorskip("pandas").DataFrame(X, columns=list("abcdefgh")) if as_frame else X
+    settings = {"cv": 4, "repeats": 3, "cross_fit": True, "max_rows": 300, "random_state": 0}
+    objective = make_objective(KNN, table, y, **settings)
+    slow = make_objective(KNN, table, y, **settings, engine="estimator")
+    masks = np.random.default_rng(0).random((6, 8)) < 0.5
+    masks[:, 2] = True
+    for partitions in (None, np.arange(6)):
+        assert np.array_equal(objective(masks, partitions), slow(masks, partitions))
+    assert all(300 <= len(objective._engines[number]._data.y) <= 310 for number in range(3))
+    assert objective.data.on_used_rows().folds[0].train.max() < 950
+    weighted = make_objective(GaussianNB(), X, y, **settings, params={"sample_weight": np.ones(3000)})
+    assert len(weighted._engines[0]._data.y) == 3000
 
 
 def test_a_sample_of_a_continuous_target_spans_its_range():
@@ -295,3 +313,21 @@ def test_smallest_not_worse_compares_in_pairs():
     losses[1, 0] += [0.02, -0.04, 0.03, -0.02]
     assert smallest_not_worse(masks, losses) == 1
     assert smallest_not_worse(masks, losses, width=0.0) in (1, 2)
+
+
+def test_the_estimate_of_a_loss_adds_an_ascending_bias_to_the_loss_that_was_searched():
+    prefixes, elite = np.tri(3, dtype=bool), np.tri(3, dtype=bool)[None, 1:].repeat(2, axis=0)
+    searched = np.array([[0.3, 0.3], [0.2, 0.2], [0.1, 0.1], [0.2, 0.1], [0.1, 0.1]])
+    left_out = searched + np.array([[0.02, 0.0], [0.2, 0.0], [0.0, 0.1], [0.1, 0.3], [0.1, 0.3]])
+    within = np.array([0.28, 0.19, 0.12, 0.3, 0.15, 0.16, 0.3])
+    found = rank_finalists(prefixes, elite, left_out, searched, within, 3, 1000, np.zeros((5, 2, 3), dtype=bool))
+    bias = np.array([0.01, 0.075, 0.075, 0.2, 0.2])  # 0.1 before 0.05 becomes the mean of both
+    smooth = left_out.copy()
+    smooth[:3] = [left_out[[0, 0, 1]].mean(axis=0), left_out[:3].mean(axis=0), left_out[[1, 2, 2]].mean(axis=0)]
+    expected = 0.6 * (np.array([0.28, 0.19, 0.12, 0.15, 0.16]) + bias) + 0.4 * smooth.mean(axis=1)
+    order = np.argsort(expected)
+    assert found.fitness == pytest.approx(expected[order])
+    assert np.array_equal(found.masks, np.concatenate([prefixes, elite[[0, 1], [1, 0]]])[order])
+    assert found.left_out == pytest.approx(smooth[order])
+    bias = [0.0, 0.0, 0.1, 0.3, 0.3]  # without the first part
+    assert found.without[:, 0] == pytest.approx((0.6 * (searched[:, 0] + bias) + 0.4 * smooth[:, 1])[order])

@@ -12,6 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from subswarm import Budget, Search, make_objective, search
 from subswarm._types import FloatArray, Masks
 from subswarm.algorithms import TwoDElite
+from subswarm.algorithms.elite.cross_fit import _best
 from subswarm.algorithms.elite.state import ADD, REMOVE, Moves, nested_by_agreement
 
 
@@ -245,3 +246,10 @@ def test_limits_hold_for_what_the_islands_agree_on() -> None:
     result = search(settings, Partitioned(), Budget(evaluations=600), rng=0)
     assert result.best.cardinality <= 2
     assert 5 in result.best.features
+
+
+def test_the_best_features_of_a_ranking_are_those_of_a_stable_sort() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        scores = rng.integers(0, 6, 40) / 2.0  # many ties
+        assert _best(scores, 12).tolist() == np.argsort(-scores, kind="stable")[:12].tolist()

@@ -9,6 +9,7 @@ from subswarm._search.ask_tell import Search
 from subswarm.algorithms import TwoDElite
 from subswarm.algorithms.elite import numpy as elite_numpy
 from subswarm.algorithms.elite import swarm as elite
+from subswarm.algorithms.elite import wide
 from trajectories import digest_of
 
 TRAJECTORIES = [
@@ -83,3 +84,56 @@ def test_a_mate_is_a_neighbour_at_first_and_anyone_of_the_island_at_the_end():
     assert (anyone // 10 == parents // 10).all()
     assert np.mean(anyone % 10) < 3.5  # of two the better
     assert set(anyone % 10) == set(range(10))
+
+
+def test_children_on_wide_tables_are_distributed_as_those_of_other_tables():
+    rng = np.random.default_rng(1)
+    n, particles = 60, 4
+    arguments = {
+        "elite": rng.random((2 * particles, n)) < 0.3,
+        "order": np.arange(2 * particles),
+        "place": np.arange(2 * particles),
+        "parents": np.repeat(np.arange(2 * particles), 3000),
+        "particles": particles,
+        "radius": 1,
+        "progress": 0.5,
+        "recombination": 0.6,
+        "likelihood": rng.random((2, 2, n)) ** 2,
+        "expected": np.array([[1.5, 0.5], [0.3, 2.0]]),
+        "fixed": rng.random(n) < 0.1,
+    }
+    arguments["likelihood"][:, :, 3:6] = 0.0
+    draws = rng.random((len(arguments["parents"]), elite_numpy.CHOICES + n))
+    dense, few = elite_numpy.bred(**arguments, draws=draws), wide.breed_few(**arguments, rng=rng)
+    shares = [children.reshape(2 * particles, 3000, n).mean(axis=1) for children in (dense, few)]
+    assert np.abs(shares[0] - shares[1]).max() < 0.06  # additions by a Poisson process differ in second order
+    assert np.abs(shares[0] - shares[1]).mean() < 0.01
+    own = arguments["elite"][arguments["parents"]]
+    for children in (dense, few):
+        changes = (children ^ own)[:3000]
+        assert 3 < changes.sum(axis=1).mean() < 12
+
+
+def test_a_child_on_a_wide_table_never_loses_a_fixed_feature_and_gains_one_if_all_is_absent():
+    rng = np.random.default_rng(0)
+    elite = np.zeros((4, 30), dtype=bool)
+    elite[:, 5] = True
+    fixed = np.arange(30) == 5
+    mating = (np.arange(4), np.arange(4), np.arange(4).repeat(50), 4, 1, 0.5, 1.0)
+    children = wide.breed_few(elite, *mating, np.ones((1, 2, 30)), np.array([[2.0, 30.0]]), fixed, rng)
+    assert children[:, 5].all()
+    assert 1.5 < children.sum(axis=1).mean() - 1 < 2.5
+    nothing = wide.breed_few(elite, *mating, np.zeros((1, 2, 30)), np.array([[2.0, 2.0]]), fixed, rng)
+    assert np.array_equal(nothing, elite[mating[2]])
+
+
+def test_a_wide_table_is_searched_with_few_random_numbers(monkeypatch):
+    monkeypatch.setattr(elite, "WIDE", 30)
+    calls = []
+    monkeypatch.setattr(elite, "breed_few", lambda *given: calls.append(1) or wide.breed_few(*given))
+    planted = np.arange(40) % 8 == 0
+    search = Search(TwoDElite(opening=0.0), 40, rng=3)
+    for _ in range(150):
+        search.tell((search.ask() ^ planted).mean(axis=1))
+    assert search.best.fitness == 0.0
+    assert len(calls) >= 149

@@ -239,3 +239,61 @@ def test_a_subset_whose_scaled_values_overflow_scores_as_in_the_reference_engine
             losses.append(objective.fold_losses(masks))
     assert np.array_equal(*losses)
     assert losses[0][1:3].min() == 1.0
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("model", [GaussianNB(), make_pipeline(StandardScaler(), GaussianNB(var_smoothing=1e-3))])
+def test_columns_of_a_wide_table_are_measured_when_a_subset_has_them(model, compiled, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(gaussian_nb, "gaussian_kernels", lambda: gaussian_numpy)
+    monkeypatch.setattr(gaussian_nb, "_MOST_MEASURED", 50)
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(90, 60)) * 10.0 ** rng.uniform(-3, 3, 60), 3)
+    X[:, 7], X[:, 8:11] = 1.0, X[:, 11:14]  # constant, and equal to others
+    data = folded(model, X, rng.integers(0, 3, 90), cv=3)
+    engine = fast(model, data)
+    assert (engine._tables.place < 0).all()
+    for size in (1, 1, 2, 5, 12, 12):
+        masks = np.zeros((4, 60), dtype=bool)
+        for mask in masks:
+            mask[rng.choice(59, size, replace=False)] = True
+        masks[1, -1] = True
+        assert np.array_equal(engine.fold_losses(masks), true_losses(model, data, masks))
+        assert (engine._tables.place[masks.any(axis=0)] >= 0).all()
+    known = np.flatnonzero(engine._tables.place >= 0)
+    places = engine._tables.place[known]
+    assert 12 < len(known) < 60
+    monkeypatch.undo()
+    at_once = fast(model, data)._tables
+    for name in ("theta", "class_variance", "mean_error", "variance"):
+        ours, wanted = getattr(engine._tables, name)[:, places], getattr(at_once, name)[:, known]
+        assert np.array_equal(ours, wanted, equal_nan=True)
+
+
+def test_large_subsets_of_a_wide_table_are_summed_by_tables(monkeypatch):
+    monkeypatch.setattr(gaussian_nb, "_MOST_MEASURED", 50)
+    rng = np.random.default_rng(0)
+    data = folded(GaussianNB(), rng.normal(size=(60, 80)), rng.integers(0, 2, 60), cv=3)
+    engine = fast(GaussianNB(), data)
+    few = rng.random((30, 80)) < 0.03
+    few[:, 3] = True
+    engine.fold_losses(few)
+    engine.fold_losses(np.ones((1, 80), dtype=bool))
+    assert engine._is_wide
+    half = rng.random((30, 80)) < 0.5
+    assert np.array_equal(engine.fold_losses(half), true_losses(GaussianNB(), data, half))
+    assert not engine._is_wide
+    assert engine._tables.order.shape == (3, 80)
+
+
+def test_alike_variances_are_represented_by_the_first_of_them():
+    close = 1 - gaussian_tables.SAME_SMOOTHING / 3
+    chain = 2.0 * close ** np.arange(9)  # each is like the one before, but not like the first
+    variance = np.concatenate([[5.0, 3.0, 3.0], chain, [1.0, 0.0, 0.0, np.nan, np.nan]])
+    expected, stands = [], -1
+    for place, value in enumerate(variance):
+        if stands < 0 or not value >= variance[stands] * (1 - gaussian_tables.SAME_SMOOTHING):
+            stands = place
+        expected.append(stands)
+    assert gaussian_tables._first_alike(variance).tolist() == expected
+    assert 3 < len(set(expected)) < len(expected) - 4

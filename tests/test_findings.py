@@ -12,6 +12,7 @@ from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 
 from subswarm import SwarmSelector
+from subswarm.objective import findings
 from subswarm.objective.findings import find_in_scores, find_in_table
 from subswarm.report.record import Selection
 from subswarm.report.selection_page import selection_page
@@ -54,6 +55,42 @@ def test_real_tables_have_no_findings():
     assert find_in_table(X, y, np.ones(10, bool), classification=False) == []
     assert in_table(NOISE[:, :1] + 1) == {}
     assert in_scores() == {}
+
+
+@pytest.mark.parametrize("classification", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_many_columns_are_looked_at_as_one_by_one(seed, classification, monkeypatch):
+    rng = np.random.default_rng(seed)
+    n_rows = int(rng.integers(20, 90))
+    target = rng.integers(0, 3, n_rows) if classification else np.round(rng.normal(size=n_rows), int(rng.integers(4)))
+    bases = [
+        target,
+        target**2,
+        np.exp(target),
+        np.arange(n_rows),
+        rng.permutation(n_rows),
+        1e5 + np.arange(n_rows)[::-1],
+    ]
+    noise = [0, 0, 1e-9, 0.01, 0.1, 0.6, 3]
+    X = np.stack([bases[k % 6] + rng.choice(noise) * rng.normal(size=n_rows) for k in range(120)], axis=1)
+    X[:, 1::4] = np.round(X[:, 1::4])
+    X[:3, ::7] = 0.0
+    monkeypatch.setattr("subswarm.objective.findings._CELLS_AT_ONCE", 1000)
+    together = find_in_table(X, target, np.ones(120, bool), classification=classification)
+    found = {each.kind: set(each.columns) for each in together}
+    alone = {kind: set() for kind in ("copy", "leak", "id")}
+    target = findings._codes(target) if classification else target.astype(float)
+    for column, values in enumerate(X.T):
+        if np.ptp(values) == 0:
+            continue
+        if findings._is_copy(values, target, classification):
+            alone["copy"].add(column)
+        elif findings._predicts_target(values, target, classification):
+            alone["leak"].add(column)
+        if findings._is_id(values):
+            alone["id"].add(column)
+    assert all(alone.values())
+    assert {kind: found[kind] for kind in alone} == alone
 
 
 def test_a_copy_of_the_target_is_named():

@@ -14,8 +14,8 @@ from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
 from subswarm import Budget, FrontTable, Search, SwarmSelector, held_out, make_objective, search
-from subswarm._search.result import CostFront
 from subswarm._search.run import FunctionObjective
+from subswarm._types import CostFront
 from subswarm.algorithms import Race, TwoDPareto, get_algorithm
 from subswarm.cli import app
 from subswarm.errors import DataError, FitnessError, SettingError

@@ -24,10 +24,11 @@ from threadpoolctl import threadpool_limits
 
 from subswarm import Budget, SwarmSelector, make_objective, search
 from subswarm._search.choice import choose_subset, found_something
+from subswarm._search.front import make_front
 from subswarm._search.plan import PlanLimits, plan_search
 from subswarm.algorithms import Race, TwoDElite, TwoDGuided
 from subswarm.algorithms.base import Finalists
-from subswarm.algorithms.fold_race import FoldRace
+from subswarm.algorithms.fold_candidates import FoldCandidates
 from subswarm.algorithms.guided import _smoothed
 from subswarm.engines.importances import _prediction_changes, importances_of, score_fold
 from subswarm.errors import SettingError
@@ -61,7 +62,7 @@ def race_of(losses, noise=0.01, slack=0.0, caution=1.0, first=0):
     """Race candidates with these losses against one whose losses are 0.2 in every fold."""
     losses = np.asarray(losses, dtype=np.float64)
     candidates = np.eye(len(losses), dtype=bool)
-    race = FoldRace.begin(candidates, np.full(losses.shape, 0.2), np.full(len(losses), slack), first)
+    race = FoldCandidates.begin(candidates, np.full(losses.shape, 0.2), np.full(len(losses), slack), first)
     while not race.is_over:
         race = race.told(losses[race.running, race.fold], noise, caution)
     return race
@@ -309,8 +310,9 @@ def test_if_nothing_is_found_columns_that_are_clearly_better_than_fewer_are_kept
     for gain, size in ((0.1, 5), (0.0, 1)):
         paired = np.array([[0.5, 0.51, 0.49, 0.5], [0.52 + gain, 0.49 + gain, 0.51 + gain, 0.5 + gain]])
         found = Finalists(masks, paired.mean(axis=1), paired, left_out, noise_width=0.25)
-        assert not found_something(replace(result, finalists=found), objective)
-        assert choose_subset(replace(result, finalists=found), objective, "smallest")[0].cardinality == size
+        judged = replace(result, finalists=found)
+        assert not found_something(judged, objective)
+        assert choose_subset(judged, objective, "smallest", make_front(judged, objective))[0].cardinality == size
 
 
 # Plans and budgets

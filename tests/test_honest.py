@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import Ridge
 from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import TimeSeriesSplit
@@ -12,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from subswarm import SwarmSelector, make_objective
-from subswarm._search.honest import Compared, compare, corrected_score
+from subswarm._search.honest import Compared, _constant_loss, _draw_subsets, _exchange, compare, corrected_score
 from subswarm._search.result import noise_width, smallest_not_worse
 
 
@@ -121,17 +122,42 @@ def test_a_target_that_nothing_explains_gives_no_better_score_than_a_constant():
     assert -0.5 < selector.honest_score_ < 0.01  # that of useless columns is below 0
 
 
+def test_useless_columns_are_worse_than_a_constant_answer_by_how_much_their_predictions_vary():
+    ratios, above = [], []
+    for seed in range(101, 105):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(200, 200)), rng.normal(size=200)
+        scoring = "neg_mean_squared_error"
+        selector = SwarmSelector(Ridge(), "2d-upso", scoring=scoring, choose="best", random_state=seed).fit(X, y)
+        true = 1 + np.sum(selector.estimator_.coef_**2) + selector.estimator_.intercept_**2  # on new rows
+        ratios.append(-selector.honest_score_ / true)
+        above.append(-selector.honest_score_ / y.var())
+    assert np.mean(ratios) == pytest.approx(1, abs=0.15)
+    assert np.mean(above) > 1.15
+
+
+@pytest.mark.parametrize("size", [3, 12])
+def test_predictions_of_noise_vary_by_one_part_in_the_rows_for_each_column(size):
+    rng = np.random.default_rng(size)
+    shares = []
+    for _ in range(20):
+        X, y = rng.normal(size=(120, 30)), rng.normal(size=120)
+        objective = make_objective(Ridge(), X, y)
+        shares.append(compare(objective, np.arange(30) < size, 600).predicted)
+    assert np.mean(shares) == pytest.approx((size + 1) / 80, rel=0.35)
+
+
 def test_the_mean_over_left_out_rows_is_the_corrected_score_of_a_cross_fitted_search():
     X, y = falling(150, 20, seed=2, informative=2)
     selector = SwarmSelector(KNeighborsClassifier(), random_state=0).fit(X, y)
     finalists, width = selector.result_.finalists, noise_width(150, 20)
-    row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
+    row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width, finalists.fitness)
     assert np.array_equal(finalists.masks[row], selector.support_)
     own = finalists.left_out[row]
     unseen = []  # on each block, what the other blocks select
     for block in range(6):
-        others = np.delete(finalists.paired, block, axis=1)
-        unseen.append(finalists.left_out[smallest_not_worse(finalists.masks, others[:, None], width), block])
+        others, mean = np.delete(finalists.paired, block, axis=1)[:, None], finalists.without[:, block]
+        unseen.append(finalists.left_out[smallest_not_worse(finalists.masks, others, width, mean), block])
     assert np.mean(unseen) >= own.mean()
     expected = 1 - (own.mean() + np.mean(unseen)) / 2
     assert selector.honest_score_ == pytest.approx(min(expected, selector.best_score_))
@@ -186,8 +212,41 @@ def test_comparisons_take_a_small_share_of_the_evaluations(evaluations, most):
     objective = make_objective(GaussianNB(), X, y)
     found = compare(objective, np.arange(30) < 8, evaluations)
     assert objective.asked == most
+    assert found.predicted is None  # classes
     assert 0 < found.fresh < 0.5
     assert found.fresh < found.exchanged < found.chance
+
+
+def test_random_and_exchanged_subsets_have_the_size_of_the_selection():
+    rng, support = np.random.default_rng(0), np.arange(30) % 3 == 0
+    drawn = _draw_subsets(30, 10, 400, rng)
+    assert np.array_equal(drawn.sum(axis=1), np.full(400, 10))
+    assert np.abs(drawn.mean(axis=0) - 1 / 3).max() < 0.1
+    exchanged = _exchange(support, 3, 400, rng)
+    assert np.array_equal(exchanged[:, support].sum(axis=1), np.full(400, 7))
+    assert np.array_equal(exchanged[:, ~support].sum(axis=1), np.full(400, 3))
+    assert np.ptp(exchanged[:, ~support].mean(axis=0)) < 0.15
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), Ridge()])
+def test_the_loss_of_a_constant_answer_is_that_of_a_dummy(model):
+    X, y = falling(101, 9, 0)
+    objective = make_objective(model, X, y)
+    dummy = DummyClassifier() if isinstance(model, GaussianNB) else DummyRegressor()
+    assert _constant_loss(objective) == pytest.approx(1 - dummy.fit(X, y).score(X, y))
+
+
+def test_new_folds_check_the_settings_once_for_each_number_of_classes(monkeypatch):
+    fits = []
+    fit = GaussianNB.fit
+    monkeypatch.setattr(GaussianNB, "fit", lambda self, *args: fits.append(len(args[1])) or fit(self, *args))
+    make_objective(GaussianNB(), *falling(100, 10, 0))
+    assert len(fits) == 1
+    y = np.repeat([0, 1, 2], [48, 50, 2])  # the last class is missing in the training rows of some folds
+    folds = [(np.arange(98), np.arange(98, 100)), (np.arange(1, 100), np.arange(1))]
+    fits.clear()
+    objective = make_objective(GaussianNB(priors=[0.3, 0.3, 0.4]), np.eye(100), y, cv=folds)
+    assert objective.engine == "estimator"  # it fails on the first fold
 
 
 def test_too_short_a_search_is_not_compared_and_every_column_has_no_alternative():

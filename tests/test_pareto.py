@@ -7,13 +7,13 @@ import pytest
 
 from subswarm import Budget, search
 from subswarm._search.ask_tell import Search
+from subswarm._types import non_dominated
 from subswarm.algorithms import NSGA2
 from subswarm.algorithms.pareto.indicators import (
     crowding_distance,
     dominance_ranks,
     hypervolume,
     inverted_generational_distance,
-    non_dominated,
     survivors,
 )
 from subswarm.algorithms.pareto.nsga2 import tournament_winners, uniformly_crossed

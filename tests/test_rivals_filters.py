@@ -18,7 +18,7 @@ from subswarm._search.ask_tell import Search
 from subswarm.algorithms import MRMR, Problem, RankingSearch, TwoDUPSO, get_algorithm
 from subswarm.cli import app
 from subswarm.errors import DataError, SettingError
-from subswarm.objective.constraints import make_space
+from subswarm.objective.constraints import ColumnsView, make_space
 from subswarm.objective.filters import (
     RANKINGS,
     discretized,
@@ -27,7 +27,6 @@ from subswarm.objective.filters import (
     ranking_scores,
     relieff_weights,
 )
-from subswarm.objective.objective import ColumnsView
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from subswarm import Budget, SwarmSelector, nested, search
 from subswarm import selector as selector_module
-from subswarm._search import loop
+from subswarm._search import loop, plan
 from subswarm._search.callbacks import TimeNotice
 from subswarm.errors import SubswarmWarning
 
@@ -121,7 +121,7 @@ def test_a_long_search_is_announced_once(capsys):
 
 def test_a_search_scored_by_scikit_learn_is_announced_before_it_starts(monkeypatch, capsys):
     clock = iter(np.arange(0, 10_000, 0.6).tolist())
-    monkeypatch.setattr(selector_module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    monkeypatch.setattr(plan, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     settings = {
         "cv": 3,
         "repeats": 1,

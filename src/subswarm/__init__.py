@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from subswarm import algorithms, datasets, errors, plot, testing
     from subswarm._permutation import PermutationTest
     from subswarm._search.ask_tell import Search
-    from subswarm._search.choice import FrontTable
+    from subswarm._search.front import FrontTable
     from subswarm._search.loop import search, search_together
     from subswarm._search.result import (
         History,
@@ -65,7 +65,7 @@ _HOME = {
     "Budget": "_search.run",
     "Finding": "objective.findings",
     "Front": "_types",
-    "FrontTable": "_search.choice",
+    "FrontTable": "_search.front",
     "HeldOut": "nested",
     "History": "_search.result",
     "NestedFront": "nested",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from subswarm._checks import check_int
 __all__ = [
     "AnyArray",
     "BoolArray",
+    "CostFront",
     "Estimator",
     "Float32Array",
     "FloatArray",
@@ -29,6 +30,7 @@ __all__ = [
     "Splitter",
     "Subset",
     "WordArray",
+    "non_dominated",
 ]
 
 Masks = NDArray[np.bool_]
@@ -153,6 +155,54 @@ class Front:
             raise KeyError(f"no subset of size {size} was seen; the sizes seen are {self.cardinality.tolist()}")
         row = int(found[0])
         return Subset(self.masks[row].copy(), float(self.fitness[row]))
+
+
+@dataclass(frozen=True, eq=False)
+class CostFront:
+    """The subsets that no other one beats in both cost and loss; the cost may be a second loss.
+
+    Attributes
+    ----------
+    masks : the subsets, by ascending cost, shape (S, n)
+    costs, losses : their costs and losses, each of shape (S,)
+    """
+
+    masks: Masks
+    costs: FloatArray
+    losses: FloatArray
+
+    @classmethod
+    def empty(cls, n_features: int) -> CostFront:
+        return cls(np.empty((0, n_features), dtype=bool), np.empty(0), np.empty(0))
+
+    def with_more(self, masks: Masks, costs: FloatArray, losses: FloatArray) -> CostFront:
+        """Return the front with the non-dominated of these subsets; of equally good ones, that with fewest features."""
+        masks = np.concatenate([self.masks, masks])
+        costs, losses = np.concatenate([self.costs, costs]), np.concatenate([self.losses, losses])
+        order = np.lexsort((masks.sum(axis=1), losses, costs))
+        kept = order[non_dominated(costs[order], losses[order])]
+        return CostFront(masks[kept], costs[kept], losses[kept])
+
+    def on_columns(self, owner: IntArray) -> CostFront:
+        """Return the front with masks over columns; ``owner`` is the feature of each column, -1 for none."""
+        return replace(self, masks=np.asarray(self.masks[:, owner] & (owner >= 0)))
+
+
+def non_dominated(first: FloatArray, second: FloatArray) -> Mask:
+    """Return which points of two objectives no other point dominates; of equal points only the first one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> non_dominated(np.array([1.0, 2.0, 2.0, 3.0]), np.array([0.4, 0.3, 0.2, 0.2])).tolist()
+    [True, False, True, False]
+    """
+    order = np.lexsort((second, first))
+    ascending = second[order]
+    lowest_before = np.concatenate([[np.inf], np.minimum.accumulate(ascending)[:-1]])
+    keeps = np.zeros(len(first), dtype=bool)
+    keeps[order] = ascending < lowest_before
+    return keeps
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from subswarm._checks import check_int, check_jobs, shown
 from subswarm._display import format_duration
-from subswarm._search.choice import FrontTable
+from subswarm._search.front import FrontTable
 from subswarm._search.result import rows_html
 from subswarm._types import Estimator, FloatArray, Mask, Masks, Scorer, Scorings, Splits
 from subswarm.engines.boosters import stopped_early

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 import warnings
@@ -16,8 +15,6 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
-from joblib import effective_n_jobs
-from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn import get_config
@@ -34,39 +31,38 @@ from subswarm._checks import check_bool, check_choice, check_int, check_real, sh
 from subswarm._compilation import announced, compile_seconds, is_compiling_aside, may_compile_aside
 from subswarm._fingerprint import digest
 from subswarm._permutation import PermutationTest, describe_permutations, run_permutations, shuffles
-from subswarm._search.callbacks import LONG_SECONDS, Callback, ProgressBar, TimeNotice, check_callbacks
-from subswarm._search.choice import (
-    RULES,
-    FrontTable,
-    choose_subset,
-    column_prices,
-    feature_prices,
-    found_something,
-    known_subset,
-    make_front,
-)
+from subswarm._search.callbacks import Callback, ProgressBar, check_callbacks
+from subswarm._search.choice import RULES, choose_subset, found_something, known_subset
+from subswarm._search.front import FrontTable, make_front, scores_by_size
 from subswarm._search.honest import Compared, HonestScore, compare, corrected_score
 from subswarm._search.loop import search
-from subswarm._search.plan import AUTO, Plan, PlanLimits, is_auto, plan_search, prepare_kernels
+from subswarm._search.plan import (
+    AUTO,
+    Plan,
+    PlanLimits,
+    Repeats,
+    ends_before_workers_pay,
+    is_auto,
+    plan_search,
+    prepare_kernels,
+    time_notice,
+)
 from subswarm._search.result import History, SearchResult, island_stability, one_standard_error
-from subswarm._search.run import Budget
 from subswarm._seeding import seed_from, set_random_states
 from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask, Predictor, Scorings, Splits, Subset
 from subswarm.algorithms import FoldwiseRace, Race, TwoDElite, as_algorithm
 from subswarm.algorithms.base import Algorithm
 from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.engines.base import DEVICES, ENGINES
-from subswarm.engines.boosters import stopped_early
+from subswarm.engines.boosters import model_has, stopped_early
 from subswarm.engines.data import for_columns, is_frame, params_for_columns, take_columns
-from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataError, DataTypeError, SettingError, SubswarmWarning
 from subswarm.nested import HeldOut, check_no_routing, describe_cost, run_outer_folds
-from subswarm.objective.constraints import Space, make_space
-from subswarm.objective.filters import RANKINGS
+from subswarm.objective.constraints import ColumnsView, Space, column_prices, feature_prices, make_space
+from subswarm.objective.filters import check_preselection
 from subswarm.objective.findings import ColumnFacts, Finding, describe_columns, find_in_scores, find_in_table
 from subswarm.objective.folds import DEFAULT_FOLDS, NestedFold, check_outer, nested_folds
-from subswarm.objective.foldwise import FoldwiseObjective
-from subswarm.objective.objective import ColumnsView, Objective, make_objective
+from subswarm.objective.objective import Objective, make_objective
 from subswarm.objective.scoring import first_scoring, resolve_all, resolve_scoring, scoring_for_target
 from subswarm.objective.validation import allows_nan, check_estimator, clone_estimator
 from subswarm.plot._methods import Plots
@@ -75,30 +71,13 @@ __all__ = ["FitFacts", "SwarmSelector"]
 
 T = TypeVar("T")
 
-CHOICES = (*RULES, "knee", "budget")
-"""How the subset can be selected from those that the search saw."""
-
-EVALUATIONS_PER_REPEAT = 1000
-"""With ``repeats="auto"``, evaluations of the budget for each repeat of the cross-validation."""
-
-MOST_REPEATS = 6
-"""With ``repeats="auto"``, the most repeats. docs/results/flagship.md has the measurements."""
-
-FEWEST_CROSS_FITTED = 4
-"""With fewer repeats, each would leave out too many rows, so that they all have all rows."""
-
-
 FOLDS = "folds"
 """The value of ``race`` for a race on the folds."""
 
 MOST_ROWS = 5000
 """With ``max_rows="auto"``, the rows on which an island compares subsets. docs/results/answers.md has measurements."""
 
-
 INTERRUPTED = "interrupted: the best subset so far is scored now; Ctrl-C again ends at once"
-
-WORTH_WORKERS = 20.0
-"""Time limit in seconds from which worker processes are started; that takes 2 to 3 s, and longer on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -127,16 +106,6 @@ class ScoredSize:
 
     size: int
     score: float
-
-
-def _estimator_has(method: str) -> Callable[[SwarmSelector], bool]:
-    """Return a check that the model has a method, for `available_if`."""
-
-    def check(selector: SwarmSelector) -> bool:
-        getattr(getattr(selector, "estimator_", selector.estimator), method)  # AttributeError if it has none
-        return True
-
-    return check
 
 
 class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -483,7 +452,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             partial(
                 make_front,
                 result,
-                _losses_known(result, objective),
+                objective,
                 names=getattr(self, "feature_names_in_", None),
                 owner=space.owner,
                 prices=prices,
@@ -500,7 +469,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self._score_by_all(reported)
         self._column_facts = _unless_interrupted(partial(self._describe, reported, result))
         self._one_standard_error = _unless_interrupted(partial(self._score_smallest, reported, result))
-        self.cv_results_ = self._insist(partial(_front_scores, result, objective))
+        self.cv_results_ = self._insist(partial(scores_by_size, result, objective))
         weights = self._fit_metadata(params, fit_params)
         names = objective.data.names
         self._is_fitted_on_frame = objective.data.frame is not None
@@ -527,7 +496,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         self.findings_ = self._insist(partial(self._find, objective))
         return self
 
-    @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
+    @available_if(model_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: ArrayLike) -> AnyArray:
         """Predict the target of rows with the model fitted on the selected columns.
 
@@ -542,19 +511,19 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         columns = self._selected_columns(X)
         return self.estimator_.predict(columns)
 
-    @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(model_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict the probabilities of the classes, shape (N, n_classes), with the model fitted on selected columns."""
         columns = self._selected_columns(X)
         return self.estimator_.predict_proba(columns)
 
-    @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(model_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the decision function of the model fitted on the selected columns."""
         columns = self._selected_columns(X)
         return self.estimator_.decision_function(columns)
 
-    @available_if(_estimator_has("score"))  # type: ignore[untyped-decorator]
+    @available_if(model_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: ArrayLike, y: ArrayLike, **params: object) -> float:
         """Score the model fitted on the selected columns with ``scoring``, or with its own score.
 
@@ -663,7 +632,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if isinstance(self.max_rows, str):
             check_choice("max_rows", self.max_rows, ("auto",))
         check_bool("record", self.record)
-        check_choice("choose", self.choose, CHOICES)
+        check_choice("choose", self.choose, RULES)
         check_real("max_cost", self.max_cost, low=0, optional=True)
         if (self.max_cost is None) == (self.choose == "budget"):
             raise SettingError(
@@ -687,7 +656,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             raise SettingError(
                 "set at least one of max_evaluations, max_fits, max_seconds and patience, so that the search ends."
             )
-        _check_preselection(self.preselect)
+        check_preselection(self.preselect)
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | PathLike):
             raise SettingError(f"checkpoint must be a path or None; got {shown(self.checkpoint)}.")
 
@@ -712,33 +681,27 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         except TypeError as error:  # column names of mixed types
             raise DataTypeError(str(error)) from error
 
-    def _n_repeats(self, evaluations: int | None) -> int:
-        """Return the number of repeats of the cross-validation: the one that was set, or that of "auto"."""
-        if not isinstance(self.repeats, str):
-            return self.repeats
-        check_choice("repeats", self.repeats, ("auto",))
+    def _repeats(self) -> Repeats:
+        """Return how often the cross-validation is repeated."""
+        if isinstance(self.repeats, str):
+            check_choice("repeats", self.repeats, (AUTO,))
         algorithm = TwoDElite() if is_auto(self.algorithm) else as_algorithm(self.algorithm)
         distributes = algorithm.uses_single_partitions and not algorithm.scores_folds and not self.race
         end_is_known = self.patience is None  # the islands merge their subsets at the end of the budget
         may_repeat = self.cv is None or isinstance(self.cv, int | np.integer)
-        if not (distributes and end_is_known and may_repeat):
-            return 1
-        if evaluations is None:
-            return MOST_REPEATS
-        return int(np.clip(evaluations // EVALUATIONS_PER_REPEAT, 1, MOST_REPEATS))
+        return Repeats(self.repeats, distributes and end_is_known and may_repeat)
 
     def _plan(self, make: Callable[..., Objective]) -> Plan:
         """Return the algorithm, the objective and the budget of the search; ``make`` makes an objective."""
         limits = PlanLimits(self.max_evaluations, self.max_fits, self.max_seconds, self.patience)
+        repeats = self._repeats()
 
         def make_repeated(evaluations: int | None) -> Objective:
-            repeats = self._n_repeats(evaluations)
-            cross_fit = isinstance(self.repeats, str) and repeats >= FEWEST_CROSS_FITTED
-            return make(repeats=repeats, cross_fit=cross_fit)
+            return make(repeats=repeats.count(evaluations), cross_fit=repeats.are_cross_fitted(evaluations))
 
         likely, n_jobs = limits.likely_evaluations(), self.n_jobs
         objective = make_repeated(likely)
-        if objective.engine == "estimator" and self._ends_before_workers_pay():
+        if objective.engine == "estimator" and ends_before_workers_pay(self.max_seconds, n_jobs):
             n_jobs, make = 1, partial(make, n_jobs=1)
             objective = make_repeated(likely)
         if likely is None and self.max_fits is not None:
@@ -755,7 +718,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
         )
         self._chosen_limits = plan.chosen_limits
-        if plan.is_foldwise or self._n_repeats(plan.evaluations) == self._n_repeats(likely):
+        if plan.is_foldwise or repeats.count(plan.evaluations) == repeats.count(likely):
             return plan
         return replace(plan, objective=make_repeated(plan.evaluations))  # fewer repeats for fewer evaluations
 
@@ -768,17 +731,6 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
                 raise
             return work()
 
-    def _ends_before_workers_pay(self) -> bool:
-        """Return whether the time limit is so short that worker processes would take much of it to start."""
-        backend, _ = get_active_backend()
-        return (
-            self.max_seconds is not None
-            and self.max_seconds < WORTH_WORKERS
-            and effective_n_jobs(self.n_jobs) > 1
-            and not getattr(backend, "supports_sharedmem", False)
-            and type(backend).__name__ == "LokyBackend"
-        )
-
     def _prices(self, space: Space) -> FloatArray | None:
         """Return the price of each feature of the search, or None without prices."""
         if self.feature_costs is None:
@@ -788,12 +740,8 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
 
     def _chosen(self, result: SearchResult, objective: Objective) -> tuple[Subset, FloatArray | None]:
         """Return the subset that ``choose`` selects, and the losses of its kind on left-out rows, if there are any."""
-        if self.choose == "budget" and self.max_cost is not None:
-            return known_subset(result, self.front_.within(self.max_cost))
-        if self.choose == "knee":
-            return known_subset(result, self.front_.knee())
         try:
-            return choose_subset(result, objective, self.choose)
+            return choose_subset(result, objective, self.choose, self.front_, self.max_cost)
         except KeyboardInterrupt:  # the search is complete; only the comparison of its candidates is not
             return known_subset(result, result.best)
 
@@ -829,7 +777,7 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         callbacks = check_callbacks(self.callbacks)
         if self.verbose and plan.notice:
             print(plan.notice, file=sys.stderr, flush=True)
-        notice = [self._time_notice(objective, budget)] if self.verbose and not plan.notice else []
+        notice = [time_notice(objective, budget, self.n_jobs)] if self.verbose and not plan.notice else []
         with line as shown:
             result = search(
                 algorithm if prices is None else algorithm.with_costs(tuple(prices.tolist())),
@@ -843,20 +791,6 @@ class SwarmSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: 
         if self.verbose and result.stop_reason == "interrupted":
             print(INTERRUPTED, file=sys.stderr, flush=True)
         return result.on_columns(space.owner)
-
-    def _time_notice(self, objective: Objective, budget: Budget) -> TimeNotice:
-        """Return a callback that announces a long search; it announces one that scikit-learn scores at once."""
-        notice = TimeNotice(budget.evaluations, budget.seconds)
-        may_be_long = budget.seconds is None or budget.seconds > LONG_SECONDS
-        if objective.engine == "estimator" and budget.evaluations is not None and may_be_long:
-            started = time.perf_counter()
-            with contextlib.suppress(Exception), warnings.catch_warnings():  # the search itself reports what fails
-                warnings.simplefilter("ignore")
-                every = np.ones(objective.n_features, dtype=bool)
-                fold_scores(objective.estimator, objective.data.partition(0), every)
-                one = time.perf_counter() - started
-                notice.say(one * budget.evaluations / effective_n_jobs(self.n_jobs))
-        return notice
 
     def _outer_folds(self, objective: Objective, groups: ArrayLike | None, seed: int) -> tuple[NestedFold, ...] | None:
         data = objective.data
@@ -1048,42 +982,6 @@ def _unless_interrupted(work: Callable[[], T]) -> T | None:
         return work()
     except KeyboardInterrupt:
         return None
-
-
-def _losses_known(result: SearchResult, objective: Objective) -> Callable[[Mask], FloatArray]:
-    """Return a function from a subset to its loss in each fold, which makes no fits for the subsets of a path."""
-    finalists = result.finalists
-    if not isinstance(objective, FoldwiseObjective) or finalists is None or finalists.paired is None:
-        return objective.losses_of
-    known = dict(zip((mask.tobytes() for mask in finalists.masks), finalists.paired, strict=True))
-    return lambda mask: known[mask.tobytes()] if mask.tobytes() in known else objective.losses_of(mask)
-
-
-def _front_scores(result: SearchResult, objective: Objective) -> dict[str, AnyArray]:
-    """Return the best subset of each size with its scores, in the form of scikit-learn's ``cv_results_``."""
-    front, scoring = result.front, objective.scoring
-    losses = np.array([objective.remembered_losses(mask) for mask in front.masks]).reshape(len(front), -1)
-    sign = 0.0 if scoring.negated else 1.0
-    scores = sign - losses
-    return {
-        "n_features": front.cardinality,
-        "mean_test_score": sign - front.fitness,
-        "std_test_score": scores.std(axis=1),
-        **{f"split{fold}_test_score": scores[:, fold] for fold in range(scores.shape[1])},
-        "support": front.masks.copy(),
-    }
-
-
-def _check_preselection(preselect: object) -> None:
-    """Raise SettingError unless this is None or a pair of a ranking and a number."""
-    if preselect is None:
-        return
-    if not isinstance(preselect, tuple | list) or len(preselect) != 2:
-        raise SettingError(
-            f'preselect must be a pair of a ranking and a number, such as ("mrmr", 50); got {shown(preselect)}.'
-        )
-    check_choice("the ranking of preselect", preselect[0], RANKINGS)
-    check_int("the number of preselect", preselect[1], low=1)
 
 
 def _fitting(callee: str) -> MethodMapping:

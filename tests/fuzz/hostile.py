@@ -196,7 +196,7 @@ _SIMPLE: tuple[Any, ...] = (
     {"a": 1}, {1: 2}, frozenset({1}), range(3), slice(3), Ellipsis, NotImplemented, object(), int, repr, print,
     fractions.Fraction(1, 3), decimal.Decimal("NaN"), decimal.Decimal("1e400"), decimal.Decimal(2),
     datetime.datetime(2020, 1, 1), datetime.timedelta(1), np.int8(2), np.uint64(2**64 - 1), np.float16(0.5),
-    np.float64("nan"), np.longdouble(2), np.bool_(True), np.complex128(1j), np.datetime64("NaT"), np.str_("a"),
+    np.float64("nan"), np.longdouble(2), np.bool_(True), np.complex128(1j), np.datetime64("NaT", "s"), np.str_("a"),
     np.array(3), np.array([]), np.array([1, 0]), np.array([True, False]), np.array([[1.0]]), np.array(["a"]),
     np.array([None]), np.array([1, "a", None], dtype=object), np.zeros((0, 4)), np.zeros((2, 0)), np.zeros((2, 2, 2)),
     np.ma.masked, pd.NA, pd.NaT, pd.Timestamp("2020-01-01"), pd.Series([1, 2]), pd.DataFrame(),

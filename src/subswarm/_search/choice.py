@@ -1,37 +1,19 @@
-"""The choice of the subset to select from those that a search found, and the table of its front to choose from."""
+"""The choice of the subset to select from those that a search found."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from subswarm._checks import as_tuple, check_real, shown
-from subswarm._search.result import CostFront, SearchResult, noise_width, one_standard_error, smallest_not_worse
-from subswarm._types import AnyArray, FloatArray, Front, IntArray, Mask, Masks, Subset
+from subswarm._search.front import FrontTable
+from subswarm._search.result import SearchResult, noise_width, one_standard_error, smallest_not_worse
+from subswarm._types import AnyArray, FloatArray, Front, Masks, Subset
 from subswarm.algorithms.base import Finalists
-from subswarm.errors import MissingExtraError, SettingError
 from subswarm.objective.objective import Objective
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
+__all__ = ["RULES", "choose_subset", "found_something", "known_subset"]
 
-__all__ = [
-    "RULES",
-    "FrontTable",
-    "choose_subset",
-    "column_prices",
-    "feature_prices",
-    "found_something",
-    "known_subset",
-    "make_front",
-]
-
-RULES = ("smallest", "best", "one-se")
+RULES = ("smallest", "best", "one-se", "knee", "budget")
 """The rules by name."""
 
 WIDTH_OF_NOTHING = 1.5
@@ -40,7 +22,7 @@ WIDTH_OF_NOTHING = 1.5
 WIDTH_OF_NOTHING_ON_PATHS = 3.5
 """The same for algorithms with a noise width of their own, whose candidates are subsets of each other."""
 
-CHANCE = 2.5
+CHANCE = 2.0
 """Standard errors by which a selection must be better than a constant answer. That of its own six losses is small by
 chance now and then, so it is at least that of most candidates."""
 
@@ -48,7 +30,9 @@ NEW_REPEATS = 2
 """Repeats of new folds on which the candidates are compared if there are no left-out rows."""
 
 
-def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tuple[Subset, FloatArray | None]:
+def choose_subset(
+    result: SearchResult, objective: Objective, rule: str, table: FrontTable, max_cost: float | None = None
+) -> tuple[Subset, FloatArray | None]:
     """Return the subset that a rule selects, and the losses of its kind on the left-out rows, if there are any.
 
     Parameters
@@ -56,7 +40,13 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
     result : result of a search on the objective, with masks over columns
     objective : the objective over columns
     rule : one of `RULES`
+    table : the front of the search, for "knee" and "budget"
+    max_cost : the highest cost of the subset, for "budget"
     """
+    if rule == "knee":
+        return known_subset(result, table.knee())
+    if rule == "budget" and max_cost is not None:
+        return known_subset(result, table.within(max_cost))
     finalists = result.finalists
     if rule == "one-se" or finalists is None or finalists.paired is None:
         chosen = one_standard_error(result) if rule == "one-se" else result.best
@@ -67,7 +57,9 @@ def choose_subset(result: SearchResult, objective: Objective, rule: str) -> tupl
     width = 0.0 if rule == "best" else _width_among(finalists, objective)
     if rule == "smallest" and not found:
         width = max(width, WIDTH_OF_NOTHING if finalists.noise_width is None else WIDTH_OF_NOTHING_ON_PATHS)
-    row = 0 if rule == "best" else smallest_not_worse(finalists.masks, finalists.paired[:, None], width)
+    row = 0
+    if rule == "smallest":
+        row = smallest_not_worse(finalists.masks, finalists.paired[:, None], width, finalists.fitness)
     chosen = Subset(finalists.masks[row].copy(), float(finalists.fitness[row]))
     if finalists.left_out is None:
         return chosen, None
@@ -81,12 +73,14 @@ def _losses_without(finalists: Finalists, paired: FloatArray, left_out: FloatArr
     The loss of the subset selected on all blocks is too low, because its luck there is a part of why it was selected.
     This one is too high if fewer blocks select worse.
     """
-    blocks = left_out.shape[1]
+    blocks, rows = left_out.shape[1], []
     if blocks < 3:
-        return np.asarray(left_out[smallest_not_worse(finalists.masks, paired[:, None], width)])
-    rows = [
-        smallest_not_worse(finalists.masks, np.delete(paired, block, axis=1)[:, None], width) for block in range(blocks)
-    ]
+        row = smallest_not_worse(finalists.masks, paired[:, None], width, finalists.fitness)
+        return np.asarray(left_out[row])
+    for block in range(blocks):
+        others = np.delete(paired, block, axis=1)[:, None]
+        mean = None if finalists.without is None else finalists.without[:, block]
+        rows.append(smallest_not_worse(finalists.masks, others, width, mean))
     return np.asarray(left_out[rows, np.arange(blocks)])
 
 
@@ -163,255 +157,3 @@ def known_subset(result: SearchResult, chosen: Subset) -> tuple[Subset, FloatArr
         return chosen, None
     same = np.flatnonzero((finalists.masks == chosen.mask).all(axis=1))
     return chosen, finalists.left_out[same[0]] if len(same) else None
-
-
-_MOST_NAMES = 8
-"""Most column names in a row of the table as text."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FrontTable:
-    """The subsets of a search that no other one beats in both cost and loss, by ascending cost.
-
-    Without prices the cost of a subset is its number of columns. If the search minimised the losses by two scorers, the
-    cost is the second loss. The losses are those that the search minimised, so they are optimistic for new rows.
-
-    Attributes
-    ----------
-    masks : bool array of shape (S, n)
-        The subsets.
-    cost : float array of shape (S,)
-        Their costs, or their numbers of columns.
-    loss : float array of shape (S,)
-        Their losses; lower is better.
-    standard_error : float array of shape (S,)
-        Standard errors of the losses over the folds; NaN if there are too few folds.
-    names : tuple of str
-        Names of all columns of the table.
-    is_priced : bool
-        Whether ``cost`` has prices instead of numbers of columns.
-    second_scorer : str or None
-        Name of the scorer whose loss is the ``cost``; None if it is not a loss.
-    nested_loss : float array of shape (S,) or None
-        Loss, on rows that the searches of a nested cross-validation did not use, of the best subset within each cost;
-        see `HeldOut.front_scores`. None if it was not measured.
-    nested_standard_error : float array of shape (S,) or None
-        Standard errors of ``nested_loss`` over the outer folds.
-
-    Examples
-    --------
-    >>> front = FrontTable(
-    ...     np.array([[1, 0, 0], [1, 1, 0], [1, 1, 1]], bool), np.array([1.0, 2.0, 3.0]), np.array([0.3, 0.12, 0.1]),
-    ...     np.full(3, 0.02), ("age", "dose", "weight"))
-    >>> front
-    size   loss  standard error  columns
-       1  0.300           0.020  age
-       2  0.120           0.020  age, dose
-       3  0.100           0.020  age, dose, weight
-    >>> front.knee().features.tolist(), front.within(1).features.tolist()
-    ([0, 1], [0])
-    """
-
-    masks: Masks
-    cost: FloatArray
-    loss: FloatArray
-    standard_error: FloatArray
-    names: tuple[str, ...]
-    is_priced: bool = False
-    second_scorer: str | None = None
-    nested_loss: FloatArray | None = None
-    nested_standard_error: FloatArray | None = None
-
-    def with_nested_losses(self, losses: FloatArray) -> FrontTable:
-        """Return the table with the mean and the standard error of nested losses, shape (outer folds, S)."""
-        spread = losses.std(axis=0, ddof=1) if len(losses) > 1 else np.full(len(self), np.nan)
-        return replace(self, nested_loss=losses.mean(axis=0), nested_standard_error=spread / np.sqrt(len(losses)))
-
-    @property
-    def cost_name(self) -> str:
-        """What ``cost`` is: "features", "cost", or the loss by the second scorer."""
-        if self.second_scorer is not None:
-            return f"loss by {self.second_scorer}"
-        return "cost" if self.is_priced else "features"
-
-    @property
-    def size(self) -> IntArray:
-        """Number of columns of each subset, shape (S,)."""
-        return np.asarray(self.masks.sum(axis=1, dtype=np.intp))
-
-    def __len__(self) -> int:
-        return len(self.loss)
-
-    def columns(self, row: int) -> list[str]:
-        """Return the names of the columns of the subset in this row."""
-        return [self.names[column] for column in np.flatnonzero(self.masks[row])]
-
-    def knee(self) -> Subset:
-        """Return the subset farthest below the line between the cheapest subset and the one of lowest loss.
-
-        Cost and loss count as shares of their ranges on the front. A front of at most two subsets has no knee; the
-        subset of lowest loss is then returned.
-        """
-        if len(self) < 3:
-            return self._subset(len(self) - 1)
-        cost = (self.cost - self.cost[0]) / (self.cost[-1] - self.cost[0])
-        loss = (self.loss - self.loss[-1]) / (self.loss[0] - self.loss[-1])
-        return self._subset(int(np.argmin(cost + loss)))
-
-    def within(self, max_cost: float) -> Subset:
-        """Return the subset of lowest loss that costs at most ``max_cost``; SettingError if there is none."""
-        check_real("max_cost", max_cost, low=0)
-        affordable = np.flatnonzero(self.cost <= max_cost)
-        if not len(affordable):
-            unit = "number of columns" if self.cost_name == "features" else self.cost_name
-            raise SettingError(
-                f"no subset that the search saw costs at most max_cost={float(max_cost):g}; the lowest {unit} is "
-                f"{self.cost[0]:g}. Allow more, or more evaluations."
-            )
-        return self._subset(int(affordable[-1]))
-
-    def to_pandas(self) -> DataFrame:
-        """Return the table as a pandas data frame."""
-        try:
-            from pandas import DataFrame
-        except ImportError as error:
-            raise MissingExtraError("to_pandas() needs pandas, which is not installed; pip install pandas") from error
-        rows = [self.columns(row) for row in range(len(self))]
-        values: dict[str, object] = {"size": self.size, "loss": self.loss, "standard_error": self.standard_error}
-        if self.nested_loss is not None:
-            values["nested_loss"] = self.nested_loss
-            values["nested_standard_error"] = self.nested_standard_error
-        values["columns"] = rows
-        return DataFrame(values if self.cost_name == "features" else {self.cost_name: self.cost, **values})
-
-    def __repr__(self) -> str:
-        heading, *rows = self._cells()
-        widths = [max(len(row[place]) for row in (heading, *rows)) for place in range(len(heading) - 1)]
-        return "\n".join(
-            "  ".join([*(cell.rjust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
-            for row in (heading, *rows)
-        )
-
-    def _repr_html_(self) -> str:
-        heading, *rows = self._cells()
-        head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in heading)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-        return f'<table class="subswarm"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-
-    def _cells(self) -> list[tuple[str, ...]]:
-        """Return the table as text, the heading first."""
-        priced = () if self.cost_name == "features" else (self.cost_name,)
-        measured = self.nested_loss is not None
-        headings = ("loss", "standard error", *(("nested loss", "standard error") if measured else ()))
-        rows: list[tuple[str, ...]] = [(*priced, "size", *headings, "columns")]
-        for row, size in enumerate(self.size.tolist()):
-            names = self.columns(row)
-            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-            price = f"{self.cost[row]:g}" if self.second_scorer is None else f"{self.cost[row]:.3f}"
-            cost = (price,) if priced else ()
-            values = (self.loss, self.standard_error, self.nested_loss, self.nested_standard_error)
-            numbers = tuple(f"{each[row]:.3f}" for each in values if each is not None)
-            rows.append((*cost, str(size), *numbers, ", ".join(names[:_MOST_NAMES]) + more))
-        return rows
-
-    def _subset(self, row: int) -> Subset:
-        return Subset(self.masks[row].copy(), float(self.loss[row]))
-
-
-def column_prices(costs: object, n_columns: int, names: Sequence[str] | None) -> FloatArray:
-    """Return the price of each column; ``costs`` has one for each column, or maps names to prices.
-
-    Examples
-    --------
-    >>> column_prices({"dose": 2, "age": 1}, 2, ["age", "dose"]).tolist()
-    [1.0, 2.0]
-    """
-    if isinstance(costs, Mapping):
-        costs = _prices_by_name(costs, n_columns, names)
-    listed = as_tuple("feature_costs", costs, of="prices, one for each column")
-    if len(listed) != n_columns:
-        raise SettingError(f"feature_costs must have one price for each of {n_columns} columns; got {len(listed)}.")
-    for price in listed:
-        check_real("each of feature_costs", price, low=0)
-    return np.array([float(price) for price in listed])
-
-
-def _prices_by_name(costs: Mapping[object, object], n_columns: int, names: Sequence[str] | None) -> list[object]:
-    known = list(range(n_columns)) if names is None else [str(name) for name in names]
-    unknown = [name for name in costs if name not in known]
-    if unknown:
-        raise SettingError(f"feature_costs names column {shown(unknown[0])}, which is not in the table.")
-    missing = [name for name in known if name not in costs]
-    if missing:
-        raise SettingError(f"feature_costs has no price for column {shown(missing[0])}; give 0 for a free column.")
-    return [costs[name] for name in known]
-
-
-def feature_prices(prices: FloatArray, owner: IntArray) -> FloatArray:
-    """Return the price of each feature; a group of columns is priced once, at the highest price of its columns.
-
-    ``owner`` is the feature of each column, -1 for none.
-
-    Examples
-    --------
-    >>> feature_prices(np.array([3.0, 2.0, 2.0, 2.0, 9.0]), np.array([0, 1, 1, 1, -1])).tolist()
-    [3.0, 2.0]
-    """
-    found = np.zeros(int(owner.max()) + 1)
-    is_feature = owner >= 0
-    np.maximum.at(found, owner[is_feature], prices[is_feature])
-    return found
-
-
-def make_front(
-    result: SearchResult,
-    fold_losses: Callable[[Mask], FloatArray],
-    *,
-    names: Iterable[object] | None = None,
-    owner: IntArray | None = None,
-    prices: FloatArray | None = None,
-    second_scorer: str | None = None,
-) -> FrontTable:
-    """Return the front of a search whose masks are over columns.
-
-    Parameters
-    ----------
-    result : the search
-    fold_losses : returns the loss of a subset in each fold, repeat by repeat
-    names : names of the columns
-    owner, prices : the feature of each column, and the price of each feature; None for numbers of columns
-    second_scorer : name of the scorer of the second loss, if the search minimised two
-    """
-    n_columns = result.front.masks.shape[1]
-    front = CostFront.empty(n_columns) if result.cost_front is None else result.cost_front
-    if second_scorer is None:  # the cost of any subset is known
-        masks = result.front.masks
-        priced = None if owner is None or prices is None else _costs_of(masks, owner, prices)
-        costs = masks.sum(axis=1).astype(np.float64) if priced is None else priced
-        front = front.with_more(masks, costs, result.front.fitness)
-    errors = [_standard_error(fold_losses(mask), result.n_partitions) for mask in front.masks]
-    return FrontTable(
-        masks=front.masks,
-        cost=front.costs,
-        loss=front.losses,
-        standard_error=np.array(errors),
-        names=tuple(str(name) for name in (range(n_columns) if names is None else names)),
-        is_priced=prices is not None,
-        second_scorer=second_scorer,
-    )
-
-
-def _costs_of(masks: Masks, owner: IntArray, prices: FloatArray) -> FloatArray:
-    """Return the cost of subsets of columns: each feature is priced once."""
-    has = np.zeros((len(masks), len(prices)), dtype=bool)
-    for column in np.flatnonzero(owner >= 0):
-        has[:, owner[column]] |= masks[:, column]
-    return np.asarray(has @ prices)
-
-
-def _standard_error(losses: FloatArray, n_partitions: int) -> float:
-    """Return the mean over the repeats of the standard error over the folds; NaN with fewer than two folds."""
-    by_repeat = losses.reshape(n_partitions, -1)
-    if by_repeat.shape[1] < 2:
-        return float("nan")
-    return float(by_repeat.std(axis=1, ddof=1).mean() / np.sqrt(by_repeat.shape[1]))

@@ -20,8 +20,11 @@ the size of the gain in standard deviations sigma of a mean loss over N rows sta
     q = SCALE_OF_GAINS / N * (log C(n, k))^0.25 * (sigma / G)^1.25.
 
 Where random subsets do no better than a constant answer, a small gain is all taken back, so that the corrected loss on
-pure noise is that of chance. Where the columns tell much, the correction falls with the number of rows. The constants
-are fitted on made-up tables and halves of data sets; docs/results/honesty.md has measurements.
+pure noise is that of chance. For a target of numbers this is worse than a constant answer. Let h be predictions of rows
+that were not trained on, as deviations from the mean. The squared error is var(y) - 2 cov(y, h) + var(h); of useless
+columns the covariance is luck, and on new rows var(y) + var(h) is left. Where the columns tell much, the correction
+falls with the number of rows. The constants are fitted on made-up tables and halves of data sets;
+docs/results/honesty.md has measurements.
 """
 
 from __future__ import annotations
@@ -29,15 +32,18 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import gammaln
 from scipy.stats import norm
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.utils import _safe_indexing
 
-from subswarm._types import AnyArray, FloatArray, Mask, Masks
+from subswarm._types import AnyArray, FloatArray, Mask, Masks, Predictor
+from subswarm.engines.data import for_columns
 from subswarm.objective.objective import Objective
 
 __all__ = ["Compared", "HonestScore", "compare", "corrected_score"]
@@ -60,6 +66,9 @@ NO_BETTER = 0.9
 RANKING = 0.69
 """Factor of this share for scores of rankings, such as the area under the ROC curve."""
 
+STEEPNESS = 4
+"""From targets of numbers, at least this power of that smallest gain, over the gain, is taken back as a share."""
+
 SAME_FOLDS = 1.5
 """Factor of this share if there are no new folds."""
 
@@ -71,6 +80,12 @@ MOST_DRAWN = 24
 
 DRAWN_SHARE = 1 / 150
 """Share of the evaluations of the search that each of these may take."""
+
+PREDICTED = 3
+"""One row in this many is predicted by a model of the others, to find how much predictions of numbers vary."""
+
+FEWEST_PREDICTED = 10
+"""The fewest such rows."""
 
 FEWEST_EVALUATIONS = 200
 """With fewer evaluations, the selection is not scored on new folds either: this would take a notable share of time."""
@@ -164,11 +179,13 @@ class Compared:
     fresh : its mean loss on new folds
     chance : mean loss of random subsets of its size
     exchanged : its mean loss with a quarter of its columns exchanged at random
+    predicted : mean square of its predictions of a number around the mean, as a share of the variance of the target
     """
 
     fresh: float | None = None
     chance: float | None = None
     exchanged: float | None = None
+    predicted: float | None = None
 
 
 def compare(objective: Objective, support: Mask, evaluations: int) -> Compared:
@@ -183,23 +200,26 @@ def compare(objective: Objective, support: Mask, evaluations: int) -> Compared:
         if count == 0 or size == len(support):
             return Compared(fresh)
         rng = np.random.default_rng(objective.ranking_seed)
-        chance = _mean_loss(objective, _draw_subsets(support, size, count, rng))
+        chance = _mean_loss(objective, _draw_subsets(len(support), size, count, rng))
         part = min(max(1, round(EXCHANGED * size)), len(support) - size)
-        exchanged = None if size < 3 else _mean_loss(objective, _draw_subsets(support, part, count, rng))
-    return Compared(fresh, chance, exchanged)
+        exchanged = None if size < 3 else _mean_loss(objective, _exchange(support, part, count, rng))
+        return Compared(fresh, chance, exchanged, _predicted_share(objective, support, rng))
 
 
-def _draw_subsets(support: Mask, part: int, count: int, rng: Generator) -> Masks:
-    """Return subsets of the same size with ``part`` columns exchanged; random ones if these are all columns."""
+def _draw_subsets(n_features: int, size: int, count: int, rng: Generator) -> Masks:
+    """Return random subsets of a size, shape (count, n)."""
+    masks = np.zeros((count, n_features), dtype=bool)
+    keys = rng.random((count, n_features))
+    np.put_along_axis(masks, np.argpartition(keys, size - 1, axis=1)[:, :size], True, axis=1)
+    return masks
+
+
+def _exchange(support: Mask, part: int, count: int, rng: Generator) -> Masks:
+    """Return subsets with ``part`` of the selected columns exchanged for others at random, shape (count, n)."""
     inside, outside = np.flatnonzero(support), np.flatnonzero(~support)
     masks = np.tile(support, (count, 1))
-    for mask in masks:
-        if part == len(inside):
-            mask[:] = False
-            mask[rng.choice(len(mask), part, replace=False)] = True
-        else:
-            mask[rng.choice(inside, part, replace=False)] = False
-            mask[rng.choice(outside, part, replace=False)] = True
+    masks[:, inside] = ~_draw_subsets(len(inside), part, count, rng)
+    masks[:, outside] = _draw_subsets(len(outside), part, count, rng)
     return masks
 
 
@@ -208,6 +228,22 @@ def _mean_loss(objective: Objective, masks: Masks) -> float | None:
     losses = objective(masks, np.zeros(len(masks), dtype=np.intp))
     scored = losses[losses < objective.scoring.worst]
     return float(scored.mean()) if len(scored) else None
+
+
+def _predicted_share(objective: Objective, support: Mask, rng: Generator) -> float | None:
+    """Return `Compared.predicted`, from a model of part of the rows; None if the target is no number or it fails."""
+    data, y = objective.data, objective.data.y
+    test, train = np.split(rng.permutation(len(y)), [len(y) // PREDICTED])
+    if not is_regressor(objective.estimator) or y.ndim > 1 or len(test) < FEWEST_PREDICTED:
+        return None
+    columns = data.columns(support)
+    try:
+        model = cast(Predictor, clone(for_columns(objective.estimator, support, data.names)))
+        model.fit(_safe_indexing(columns, train), y[train])
+        share = float(np.square(model.predict(_safe_indexing(columns, test)) - y[train].mean()).mean() / y.var())
+    except Exception:  # it needs metadata, or cannot be fitted on these rows
+        return None
+    return share if math.isfinite(share) else None
 
 
 def corrected_score(
@@ -264,12 +300,14 @@ def _take_back(
         reached = min(chance.constant, math.inf if reached is None else reached)
     if reached is None:
         return base + _GENERIC * nats_root * (error or 0.0)
-    gain = reached - base
-    if gain <= 0:
-        return base
-    sigma = error or 0.0 if chance is None else math.sqrt(max(0.0, chance.variance_by_chance(base, gain)))
     tells_nothing = chance is not None and reached > NO_BETTER * chance.constant
-    if tells_nothing and gain < SMALL_GAIN * sigma * nats_root:
+    gain, luck = reached - base, 0.0
+    if chance is not None and tells_nothing and compared.predicted is not None:
+        luck = _luck(base, max(reached, chance.constant * (1 + chance.spread * compared.predicted)), chance, nats_root)
+    if gain <= 0:
+        return base + luck
+    sigma = error or 0.0 if chance is None else math.sqrt(max(0.0, chance.variance_by_chance(base, gain)))
+    if tells_nothing and compared.predicted is None and gain < SMALL_GAIN * sigma * nats_root:
         return reached
     fragility = _fragility(loss, compared)
     if fragility is None:
@@ -279,7 +317,16 @@ def _take_back(
     share *= nats_root / (n_rows if chance is None else chance.rows)
     share *= RANKING if chance is not None and chance.is_ranking else 1.0
     share *= SAME_FOLDS if compared.fresh is None else 1.0
-    return base + gain * min(1.0, share)
+    return base + max(luck, gain * min(1.0, share))
+
+
+def _luck(base: float, useless: float, chance: _Chance, nats_root: float) -> float:
+    """Return the part of a gain over the loss of useless columns that chance explains: all of a small gain."""
+    gain = useless - base
+    if gain <= 0:
+        return 0.0
+    small_gain = SMALL_GAIN * math.sqrt(max(0.0, chance.variance_by_chance(base, gain))) * nats_root
+    return gain * min(1.0, (small_gain / gain) ** STEEPNESS)
 
 
 def _fragility(loss: float, compared: Compared) -> float | None:
@@ -365,6 +412,12 @@ def _effective_rows(name: str, y: AnyArray) -> float:
 def _constant_loss(objective: Objective) -> float | None:
     """Return the loss of an answer that ignores the columns; None if the scorer fails."""
     scoring, y = objective.scoring, objective.data.y
+    if scoring.name == "accuracy":  # the usual scorers need no model, which would take as long as all else here
+        return 1 - float(np.unique(y, return_counts=True)[1].max() / len(y))
+    if scoring.name == "r2" and y.var() > 0:
+        return 1.0
+    if scoring.name == "neg_mean_squared_error":
+        return float(y.var())
     rows = np.zeros((len(y), 1))
     if is_classifier(objective.estimator):
         models = [DummyClassifier(strategy="prior")]

@@ -12,7 +12,7 @@ import numpy as np
 from subswarm._checks import as_tuple, check_bool, shown
 from subswarm._search.ask_tell import Search, first_loss
 from subswarm._search.callbacks import Callback, Checkpoint, Recorder, check_callbacks
-from subswarm._search.result import CostFront, SearchResult, Snapshot
+from subswarm._search.result import SearchResult, Snapshot
 from subswarm._search.run import (
     Budget,
     ObjectiveLike,
@@ -23,7 +23,7 @@ from subswarm._search.run import (
     second_losses_from,
 )
 from subswarm._seeding import RandomSource
-from subswarm._types import FloatArray, IntArray, Masks
+from subswarm._types import CostFront, FloatArray, IntArray, Masks
 from subswarm.algorithms.base import AnyAlgorithm, State
 from subswarm.errors import SettingError
 

@@ -1,7 +1,8 @@
 """What happens before a search: its plan, and the compilation of the kernels that it needs.
 
-The plan says which algorithm is used, how many fits, and what that takes. Fits are what an expensive model costs. The
-kernels are compiled into numba's cache in a process started by `_compilation.compile_aside`.
+The plan says which algorithm is used, how often the cross-validation is repeated, how many fits that takes, and how
+long. Fits are what an expensive model costs. The kernels are compiled into numba's cache in a process started by
+`_compilation.compile_aside`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+import time
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer_names
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -23,7 +27,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from subswarm._compilation import compile_aside, compiled_or_none, is_cached
 from subswarm._display import format_duration
 from subswarm._search import checkpoint_file
-from subswarm._search.callbacks import LONG_SECONDS
+from subswarm._search.callbacks import LONG_SECONDS, TimeNotice
 from subswarm._search.loop import search
 from subswarm._search.run import Budget
 from subswarm._types import AnyArray, Estimator, Scorer
@@ -35,6 +39,7 @@ from subswarm.engines.metrics.labels import LabelMetric
 from subswarm.engines.metrics.ranking import BinaryRanking, MulticlassRanking
 from subswarm.engines.neighbors.engine import is_euclidean
 from subswarm.engines.recipe import is_standard_scorer, recipe_for
+from subswarm.engines.reference import fold_scores
 from subswarm.errors import SettingError
 from subswarm.objective.foldwise import FoldwiseObjective, foldwise
 from subswarm.objective.objective import Objective, make_objective
@@ -45,11 +50,14 @@ __all__ = [
     "AUTO_SECONDS",
     "Plan",
     "PlanLimits",
+    "Repeats",
+    "ends_before_workers_pay",
     "is_auto",
     "main",
     "needed_kernels",
     "plan_search",
     "prepare_kernels",
+    "time_notice",
     "warm_up",
 ]
 
@@ -60,6 +68,14 @@ AUTO_SECONDS = 180.0
 """Time for which ``max_evaluations="auto"`` chooses the number of fits for other models."""
 FEWEST_STEPS = 6
 """Fits in each fold that every search may make, however long they take."""
+EVALUATIONS_PER_REPEAT = 1000
+"""With ``repeats="auto"``, evaluations of the budget for each repeat of the cross-validation."""
+MOST_REPEATS = 6
+"""With ``repeats="auto"``, the most repeats. docs/results/flagship.md has the measurements."""
+FEWEST_CROSS_FITTED = 4
+"""With fewer repeats, each would leave out too many rows, so that they all have all rows."""
+WORTH_WORKERS = 20.0
+"""Time limit in seconds from which worker processes are started; that takes 2 to 3 s, and longer on a busy machine."""
 
 
 def is_auto(value: object) -> bool:
@@ -86,6 +102,34 @@ class PlanLimits:
         if is_auto(self.evaluations):
             return AUTO_EVALUATIONS if self.fits is None else None
         return None if self.evaluations is None else int(self.evaluations)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How often the cross-validation is repeated.
+
+    Attributes
+    ----------
+    wanted : a number, or "auto"
+    are_shared_out : whether the search distributes its evaluations among repeats; otherwise "auto" is 1
+    """
+
+    wanted: int | str
+    are_shared_out: bool
+
+    def count(self, evaluations: int | None) -> int:
+        """Return the number of repeats for this many evaluations; None if they are not limited."""
+        if not isinstance(self.wanted, str):
+            return self.wanted
+        if not self.are_shared_out:
+            return 1
+        if evaluations is None:
+            return MOST_REPEATS
+        return int(np.clip(evaluations // EVALUATIONS_PER_REPEAT, 1, MOST_REPEATS))
+
+    def are_cross_fitted(self, evaluations: int | None) -> bool:
+        """Return whether each repeat leaves out a block of rows."""
+        return isinstance(self.wanted, str) and self.count(evaluations) >= FEWEST_CROSS_FITTED
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +250,33 @@ def _notice(seconds: float, fits: int | None, folds: int, limits: PlanLimits, wo
     return (
         f"a fit of all columns takes {seconds * workers:.2g} s; the search makes at most {fits} fits on {folds} folds, "
         f"about {format_duration(expected)}{workers_used} or less{reason}"
+    )
+
+
+def time_notice(objective: Objective, budget: Budget, n_jobs: int | None) -> TimeNotice:
+    """Return a callback that announces a long search; it announces one that scikit-learn scores at once."""
+    notice = TimeNotice(budget.evaluations, budget.seconds)
+    may_be_long = budget.seconds is None or budget.seconds > LONG_SECONDS
+    if objective.engine == "estimator" and budget.evaluations is not None and may_be_long:
+        started = time.perf_counter()
+        with suppress(Exception), warnings.catch_warnings():  # the search itself reports what fails
+            warnings.simplefilter("ignore")
+            every = np.ones(objective.n_features, dtype=bool)
+            fold_scores(objective.estimator, objective.data.partition(0), every)
+            one = time.perf_counter() - started
+            notice.say(one * budget.evaluations / effective_n_jobs(n_jobs))
+    return notice
+
+
+def ends_before_workers_pay(seconds: float | None, n_jobs: int | None) -> bool:
+    """Return whether a time limit is so short that worker processes would take much of it to start."""
+    backend, _ = get_active_backend()
+    return (
+        seconds is not None
+        and seconds < WORTH_WORKERS
+        and effective_n_jobs(n_jobs) > 1
+        and not getattr(backend, "supports_sharedmem", False)
+        and type(backend).__name__ == "LokyBackend"
     )
 
 

@@ -12,21 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from subswarm._types import FloatArray, Front, IntArray, Mask, Masks, Subset
+from subswarm._types import CostFront, FloatArray, Front, IntArray, Mask, Masks, Subset
 from subswarm.algorithms.base import Finalists, State
-from subswarm.algorithms.pareto.indicators import non_dominated
 from subswarm.errors import SettingError
 
 if TYPE_CHECKING:
     from subswarm.plot._methods import Plots
 
 __all__ = [
-    "CostFront",
     "History",
     "Recording",
     "SearchResult",
     "Snapshot",
     "Stability",
+    "error_over_folds",
     "island_stability",
     "noise_width",
     "one_standard_error",
@@ -191,47 +190,23 @@ class SearchResult:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class CostFront:
-    """The subsets that no other one beats in both cost and loss; the cost may be a second loss.
-
-    Attributes
-    ----------
-    masks : the subsets, by ascending cost, shape (S, n)
-    costs, losses : their costs and losses, each of shape (S,)
-    """
-
-    masks: Masks
-    costs: FloatArray
-    losses: FloatArray
-
-    @classmethod
-    def empty(cls, n_features: int) -> CostFront:
-        return cls(np.empty((0, n_features), dtype=bool), np.empty(0), np.empty(0))
-
-    def with_more(self, masks: Masks, costs: FloatArray, losses: FloatArray) -> CostFront:
-        """Return the front with the non-dominated of these subsets; of equally good ones, that with fewest features."""
-        masks = np.concatenate([self.masks, masks])
-        costs, losses = np.concatenate([self.costs, costs]), np.concatenate([self.losses, losses])
-        order = np.lexsort((masks.sum(axis=1), losses, costs))
-        kept = order[non_dominated(costs[order], losses[order])]
-        return CostFront(masks[kept], costs[kept], losses[kept])
-
-    def on_columns(self, owner: IntArray) -> CostFront:
-        """Return the front with masks over columns; ``owner`` is the feature of each column, -1 for none."""
-        return replace(self, masks=np.asarray(self.masks[:, owner] & (owner >= 0)))
-
-
 def standard_error(result: SearchResult) -> float | None:
-    """Return the standard error of the best subset's mean loss over the folds; None if there are too few folds.
+    """Return the standard error of the best subset's mean loss over the folds; None if there are too few folds."""
+    if result.fold_losses is None or len(result.fold_losses) < 2 * result.n_partitions:
+        return None
+    return error_over_folds(result.fold_losses, result.n_partitions)
+
+
+def error_over_folds(losses: FloatArray, n_partitions: int) -> float:
+    """Return the standard error of a mean loss over the folds, given repeat by repeat; NaN with fewer than two folds.
 
     If the cross-validation is repeated, it is the mean of the standard errors of the repeats, because repeats add no
     rows.
     """
-    if result.fold_losses is None or len(result.fold_losses) < 2 * result.n_partitions:
-        return None
-    losses = result.fold_losses.reshape(result.n_partitions, -1)
-    return float(losses.std(axis=1, ddof=1).mean() / np.sqrt(losses.shape[1]))
+    by_repeat = losses.reshape(n_partitions, -1)
+    if by_repeat.shape[1] < 2:
+        return float("nan")
+    return float(by_repeat.std(axis=1, ddof=1).mean() / np.sqrt(by_repeat.shape[1]))
 
 
 def one_standard_error(result: SearchResult) -> Subset:
@@ -266,15 +241,16 @@ def noise_width(n_rows: float, n_columns: int = 1, *, searched: bool = False) ->
     Examples
     --------
     >>> [round(noise_width(rows), 2) for rows in (50, 200, 1000, 5000)]
-    [0.2, 0.68, 1.73, 2.77]
+    [0.1, 0.25, 1.18, 2.11]
     >>> noise_width(50, 2000)
-    0.4
+    0.2
     """
-    least, wide = (0.6, 1.0) if searched else (0.2, 0.4)
-    return max(wide if n_columns > n_rows else least, 0.45 * math.log2(n_rows / 70))
+    if searched:
+        return max(1.0 if n_columns > n_rows else 0.6, 0.45 * math.log2(n_rows / 70))
+    return max(0.2 if n_columns > n_rows else 0.1, 0.4 * math.log2(n_rows / 130))
 
 
-def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> int:
+def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0, mean: FloatArray | None = None) -> int:
     """Return the row of the smallest subset that is not worse than the best one by more than the noise.
 
     The noise is ``width`` standard errors of the differences between the losses of the two subsets, taken in pairs:
@@ -285,6 +261,7 @@ def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> 
     masks : subsets, shape (K, n)
     losses : their losses, shape (K, repeats, parts); repeats add no rows, so their standard errors are averaged
     width : float
+    mean : what the losses of the subsets are on the whole, shape (K,); None for the means of ``losses``
 
     Examples
     --------
@@ -293,7 +270,7 @@ def smallest_not_worse(masks: Masks, losses: FloatArray, width: float = 1.0) -> 
     >>> smallest_not_worse(masks, losses)
     1
     """
-    mean = losses.mean(axis=(1, 2))
+    mean = losses.mean(axis=(1, 2)) if mean is None else mean
     sizes = masks.sum(axis=1)
     best = int(np.lexsort((sizes, mean))[0])
     parts = losses.shape[2]

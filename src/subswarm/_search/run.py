@@ -11,8 +11,8 @@ import numpy as np
 
 from subswarm._checks import check_int, check_real, shown
 from subswarm._search.ask_tell import AnySearch, Search, first_loss
-from subswarm._search.result import CostFront, History, SearchResult
-from subswarm._types import AnyArray, FloatArray, IntArray, Limits, Mask, Masks
+from subswarm._search.result import History, SearchResult
+from subswarm._types import AnyArray, CostFront, FloatArray, IntArray, Limits, Mask, Masks
 from subswarm.algorithms import name_of
 from subswarm.algorithms import state as plain
 from subswarm.algorithms.base import Ranking

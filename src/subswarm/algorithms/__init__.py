@@ -14,12 +14,12 @@ from subswarm.algorithms.branch_and_bound import BranchAndBound
 from subswarm.algorithms.elite.state import EliteSwarm
 from subswarm.algorithms.elite.swarm import TwoDElite
 from subswarm.algorithms.filters import MRMR, AnovaF, MutualInformation, RankingSearch, ReliefF
-from subswarm.algorithms.foldwise_race import FoldwiseRace
 from subswarm.algorithms.genetic import GeneticAlgorithm
 from subswarm.algorithms.guided import TwoDGuided
 from subswarm.algorithms.pareto.nsga2 import NSGA2
 from subswarm.algorithms.pareto.swarm import ParetoSwarm, TwoDPareto
 from subswarm.algorithms.race import Race
+from subswarm.algorithms.race_on_folds import FoldwiseRace
 from subswarm.algorithms.random_search import RandomSearch
 from subswarm.algorithms.sequential import SBFS, SBS, SFFS, SFS, PlusLMinusR
 from subswarm.algorithms.state import Layout

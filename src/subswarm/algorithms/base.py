@@ -34,12 +34,15 @@ class Finalists(NamedTuple):
     ----------
     masks : the subsets, shape (K, n)
     fitness : their losses, shape (K,)
-    paired : their losses on the same C parts of the rows, shape (K, C), for paired comparisons; None if unknown
+    paired : their losses on the same C parts of the rows, shape (K, C), for paired comparisons; None if unknown. Their
+        means may differ from ``fitness``, which may know more than these parts
     left_out : the losses on each of these parts of models whose search did not use its rows, shape (K, C); None if
         unknown
     islands : the corresponding subset of each of C islands, shape (K, C, n); None without islands
     noise_width : standard errors of a paired difference that count as noise; None for a number that grows with the
         rows of the table
+    without : for each part, ``fitness`` as it is estimated without this part, shape (K, C); None for the mean of
+        ``paired`` over the other parts
     """
 
     masks: Masks
@@ -48,6 +51,7 @@ class Finalists(NamedTuple):
     left_out: FloatArray | None = None
     islands: Masks | None = None
     noise_width: float | None = None
+    without: FloatArray | None = None
 
     def among(self, rows: Mask) -> Finalists:
         """Return only these subsets."""
@@ -58,6 +62,7 @@ class Finalists(NamedTuple):
             None if self.left_out is None else self.left_out[rows],
             None if self.islands is None else self.islands[rows],
             self.noise_width,
+            None if self.without is None else self.without[rows],
         )
 
 

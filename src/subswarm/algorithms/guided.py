@@ -10,7 +10,7 @@ though: the importance of every column. The search has three stages:
    the curve is smoothed, because the lowest point of a noisy curve is low by chance.
 3. **Refinement.** The columns are ranked by how long they survived in all folds. From prefixes of this ranking, an
    elite of subsets is improved by moves: drop a column of low importance, add one that survived long, swap, or a random
-   change. Which kinds of moves help is learned from their success. Candidates race (see `FoldRace`).
+   change. Which kinds of moves help is learned from their success. Candidates race (see `FoldCandidates`).
 
 One evaluation is one fit if each fold is a partition of its own, as `FoldwiseObjective` provides.
 """
@@ -26,7 +26,7 @@ from numpy.random import Generator
 from subswarm._checks import check_int, check_real
 from subswarm._types import FloatArray, IntArray, Mask, Masks
 from subswarm.algorithms.base import Algorithm, Finalists, State
-from subswarm.algorithms.fold_race import FoldRace
+from subswarm.algorithms.fold_candidates import FoldCandidates
 from subswarm.algorithms.masks import SubsetRules
 from subswarm.algorithms.state import Layout, StatePart
 from subswarm.errors import SettingError
@@ -118,7 +118,7 @@ class Guided(State):
     learned: FloatArray
     todo: IntArray
     elite: Elite
-    race: FoldRace
+    race: FoldCandidates
     race_importances: FloatArray
     moves: IntArray
     tries: FloatArray
@@ -238,7 +238,7 @@ class TwoDGuided(Algorithm[Guided]):
             learned=np.empty((0, folds, n_features)),
             todo=np.array([n_features], dtype=np.intp),
             elite=Elite(no_masks, no_losses, nothing),
-            race=FoldRace.begin(no_masks, no_losses, np.empty(0), 0),
+            race=FoldCandidates.begin(no_masks, no_losses, np.empty(0), 0),
             race_importances=nothing,
             moves=np.empty((0, 2), dtype=np.intp),
             tries=np.zeros(len(MOVES)),
@@ -438,7 +438,7 @@ class TwoDGuided(Algorithm[Guided]):
         best = self._best(state.elite)
         smaller = candidates.sum(axis=1) < state.elite.masks[best].sum()
         slack = np.where(smaller, self.tolerance * state.noise / np.sqrt(state.n_folds), 0.0)
-        race = FoldRace.begin(
+        race = FoldCandidates.begin(
             candidates,
             np.tile(state.elite.losses[best], (len(candidates), 1)),
             slack,

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
-import re
 import time
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -31,92 +27,29 @@ from sklearn.feature_selection import (
 )
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, StratifiedShuffleSplit
-from sklearn.naive_bayes import GaussianNB
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from subswarm._checks import check_choice, suggest
+from subswarm._checks import check_choice
 from subswarm._compilation import wait_for_compiler
 from subswarm._models import MODELS, make_model
 from subswarm._search.result import stability
-from subswarm._seeding import seed_of_repeat, set_random_states
-from subswarm._types import AnyArray, Estimator, FloatArray, IntArray, Mask
-from subswarm.datasets import is_present, load_dataset, names
-from subswarm.errors import DatasetError, SettingError
+from subswarm._seeding import set_random_states
+from subswarm._types import AnyArray, FloatArray, IntArray, Mask
+from subswarm.bench.problems import Task, tasks_of
+from subswarm.bench.store import append_rows, read_rows
 from subswarm.objective.filters import ranking_scores
 from subswarm.selector import SwarmSelector
 from subswarm.study.analysis.text_table import Grid, render
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
+__all__ = ["SELECTORS", "Row", "format_tables", "measure"]
 
-__all__ = [
-    "MADE",
-    "SELECTORS",
-    "Row",
-    "Task",
-    "draw_rows",
-    "format_tables",
-    "load_table",
-    "made_size",
-    "make_table",
-    "measure",
-    "problem_names",
-    "table_files",
-    "tasks_of",
-]
-
-KINDS = ("falling", "correlated", "xor", "noise", "rare", "amounts")
-MADE = (
-    "falling-200x50",
-    "falling-1000x50",
-    "falling-5000x50",
-    "falling-200x500",
-    "correlated-200x50",
-    "xor-500x20",
-    "noise-200x50",
-    "rare-1000x50",
-    "amounts-200x50",
-)
-"""The made-up tables of the group ``made``; other sizes work too: KIND-ROWSxCOLUMNS."""
-INFORMATIVE, COPIES, PAIRS = 8, 2, 2
-STRENGTHS = 1.6 * 0.8 ** np.arange(INFORMATIVE)
-"""Difference between the class means of each informative column, whose noise has variance 1."""
-RESIDUE = 2.0
-"""Standard deviation of the part of an amount that no column explains; the other part has 2.6."""
-TEST_ROWS = 10_000
-SPLIT_ONCE = ("madelon",)
-"""Tables that are split 70/30 with each seed, and not into outer folds."""
-INNER_FOLDS = 5
 MOST_SIZES = 15
 """The most numbers of columns among which a filter's inner cross-validation selects."""
 WARM_UP = 2000
 """Evaluations of an untimed search that compiles: two repeats, so that the cross-fitted parts are compiled too."""
 ABSENT = "–"
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """Training rows to select columns on, test rows to score the selection, and the columns without information."""
-
-    X: FloatArray
-    y: AnyArray
-    X_test: FloatArray
-    y_test: AnyArray
-    noise: Mask | None = None
-    scoring: str = "accuracy"
-    model: Estimator = field(default_factory=GaussianNB)
-    seed: int = 0
-    evaluations: int = 6000
-
-    @property
-    def folds(self) -> StratifiedKFold | KFold:
-        return (StratifiedKFold if self.has_classes else KFold)(INNER_FOLDS, shuffle=True, random_state=self.seed)
-
-    @property
-    def has_classes(self) -> bool:
-        return self.y.dtype.kind in "iu"
 
 
 @dataclass(frozen=True)
@@ -137,64 +70,6 @@ class Row:
     errors: tuple[float, ...] = ()
 
 
-def problem_names(wanted: str, more: str | None = None) -> list[str]:
-    """Return the problems for names and groups (``made``, ``uci``, ``more``) separated by commas."""
-    groups: dict[str, Callable[[], Sequence[str]]] = {
-        "made": lambda: MADE,
-        "uci": lambda: [name for name in names() if is_present(name)],
-        "more": lambda: [path.stem for path in table_files(more, required=True) if _has_classes(path)],
-    }
-    found: list[str] = []
-    for name in wanted.split(","):
-        known = [*groups, *MADE, *names(), *(path.stem for path in table_files(more))]
-        if name not in known and not made_size(name):
-            raise SettingError(
-                f"there is no problem {name!r}.{suggest(name, known)} Give made, uci, more, a data set, the name of a "
-                f"file in the folder --more, or KIND-ROWSxCOLUMNS with a kind of {', '.join(KINDS)}."
-            )
-        found += groups[name]() if name in groups else [name]
-    return list(dict.fromkeys(found))
-
-
-def tasks_of(problem: str, *, folds: int, seeds: int, seed: int, more: str | None = None) -> Iterator[Task]:
-    """Draw the tasks of a problem: ``seeds`` made-up tables or 70/30 splits, or ``folds`` outer folds of a table."""
-    if size := made_size(problem):
-        for number in range(seeds):
-            yield replace(make_table(*size, seed=seed, number=number), seed=seed_of_repeat(seed, number))
-        return
-    X, y = _load(problem, more)
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    if problem in SPLIT_ONCE:
-        splitter = StratifiedShuffleSplit(seeds, test_size=0.3, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # classes with fewer rows than folds are part of the problem
-        splits = list(splitter.split(X, y))
-    for number, (train, test) in enumerate(splits):
-        yield Task(X[train], y[train], X[test], y[test], seed=seed_of_repeat(seed, number))
-
-
-def make_table(kind: str, rows: int, columns: int, *, seed: int, number: int = 0) -> Task:
-    """Draw a table whose informative columns are known; their places depend on the seed and not on the number.
-
-    - falling: two classes whose means differ by 1.6, 1.28, 1.02, ... (8 columns, each 0.8 times the one before).
-    - correlated: the same, and two copies of each of these columns with a correlation of 0.9 within the classes.
-    - xor: the class is whether the sum of the products of two pairs of columns is positive.
-    - noise: no column is informative.
-    - rare: falling, with one row in 21 of the rarer class; scored by the area under the ROC curve.
-    - amounts: a regression. The target is the sum of 8 columns times 1.6, 1.28, ... and of noise; scored by R².
-    """
-    drawn = {"correlated": INFORMATIVE * (1 + COPIES), "xor": 2 * PAIRS, "noise": 0}.get(kind, INFORMATIVE)
-    if columns < max(drawn, 1) or rows < 20:
-        raise SettingError(f"a made-up table {kind!r} needs at least 20 rows and {max(drawn, 1)} columns.")
-    places = np.random.default_rng(seed).permutation(columns)
-    rng = np.random.default_rng([seed, number])
-    X, y = draw_rows(kind, rows, columns, rng)
-    X_test, y_test = draw_rows(kind, TEST_ROWS, columns, rng)
-    noise = (np.arange(columns) >= drawn)[places]
-    scoring = {"rare": "roc_auc", "amounts": "r2"}.get(kind, "accuracy")
-    return Task(X[:, places], y, X_test[:, places], y_test, noise, scoring)
-
-
 def measure(
     problems: Sequence[str],
     *,
@@ -206,17 +81,26 @@ def measure(
     evaluations: int = 6000,
     more: str | None = None,
     n_jobs: int = 1,
+    store: Path | None = None,
     report: Callable[[Row], object] = lambda row: None,
 ) -> list[Row]:
     """Return a row for each problem, model and selector; ``report`` is called with each row when it is done.
 
-    With ``n_jobs``, that many selections run at a time, each with one thread.
+    With ``n_jobs``, that many selections run at a time, each with one thread. Selections that are in the store are not
+    made again.
     """
     for selector in selectors:
         check_choice("selectors", selector, SELECTORS)
     for name in models:
         if not any(name in _models_of(has_classes) for has_classes in (True, False)):
             make_model(name)  # an unknown name, or an import path
+    settings = (folds, seeds, seed, evaluations)
+    stored = {
+        (*each.key, each.number): each.outcome
+        for each in read_rows(store, _StoredSelection, "subswarm bench answers")
+        if tuple(each.settings) == settings
+    }
+    outcomes: dict[tuple[str, str, str], list[_Outcome | None]] = {}
     todo: list[_Selection] = []
     for problem in problems:
         drawn = list(tasks_of(problem, folds=folds, seeds=seeds, seed=seed, more=more))
@@ -228,23 +112,31 @@ def measure(
                 replace(task, model=set_random_states(clone(model), task.seed), evaluations=evaluations)
                 for task in drawn
             ]
-            _select(replace(tasks[0], evaluations=min(evaluations, WARM_UP)), "default")  # compiles before the timing
-            wait_for_compiler()
-            todo += [
-                _Selection((problem, name, selector), number, task)
-                for selector in selectors
-                for number, task in enumerate(tasks)
-            ]
-    waiting = Counter(each.key for each in todo)
-    found: dict[tuple[str, str, str], dict[int, _Outcome]] = {key: {} for key in waiting}
-    rows = {}
+            for selector in selectors:
+                key = (problem, name, selector)
+                outcomes[key] = [stored.get((*key, number)) for number in range(len(tasks))]
+                todo += [
+                    _Selection(key, number, task) for number, task in enumerate(tasks) if not outcomes[key][number]
+                ]
+    _compile(todo)
+    rows: dict[tuple[str, str, str], Row] = {}
+
+    def finish(key: tuple[str, str, str]) -> None:
+        done = [each for each in outcomes[key] if each is not None]
+        if len(done) == len(outcomes[key]):
+            rows[key] = _summarised(key, done)
+            report(rows[key])
+
+    for key in outcomes:
+        finish(key)
     work = (delayed(_perform)(each) for each in todo)
     for each, outcome in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(work):
-        found[each.key][each.number] = outcome
-        if len(found[each.key]) == waiting[each.key]:
-            rows[each.key] = _summarised(each.key, [found[each.key][number] for number in range(waiting[each.key])])
-            report(rows[each.key])
-    return [rows[key] for key in found]
+        outcomes[each.key][each.number] = outcome
+        append_rows(
+            store, [asdict(_StoredSelection(key=each.key, number=each.number, settings=settings, **asdict(outcome)))]
+        )
+        finish(each.key)
+    return [rows[key] for key in outcomes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,12 +150,43 @@ class _Selection:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """What was selected; ``mask`` is None where the selector does not apply."""
+    """What was selected; ``columns`` is None where the selector does not apply."""
 
-    mask: Mask | None = None
+    columns: Sequence[int] | None = None
+    n_columns: int = 0
     error: float = float("nan")
     noise: float = float("nan")
     seconds: float = float("nan")
+
+    @property
+    def mask(self) -> Mask | None:
+        return None if self.columns is None else np.isin(np.arange(self.n_columns), self.columns)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _StoredSelection(_Outcome):
+    """A row of the store; ``settings`` has the folds, the seeds, the seed and the evaluations of the benchmark."""
+
+    key: Sequence[str]
+    number: int
+    settings: Sequence[int]
+
+    @property
+    def outcome(self) -> _Outcome:
+        return _Outcome(self.columns, self.n_columns, self.error, self.noise, self.seconds)
+
+
+def _compile(selections: Sequence[_Selection]) -> None:
+    """Run a short search for each model, scorer and kind of target, so that compiling is not timed."""
+    compiled = set()
+    for each in selections:
+        task = each.task
+        assert task is not None
+        kernels = (each.key[1], task.scoring, task.has_classes and len(np.unique(task.y)) > 2)
+        if kernels not in compiled:
+            compiled.add(kernels)
+            _select(replace(task, evaluations=min(task.evaluations, WARM_UP)), "default")
+            wait_for_compiler()
 
 
 def _perform(selection: _Selection) -> tuple[_Selection, _Outcome]:
@@ -277,7 +200,8 @@ def _perform(selection: _Selection) -> tuple[_Selection, _Outcome]:
     if mask is None:
         return done, _Outcome()
     noise = float("nan") if task.noise is None else float((mask & task.noise).sum())
-    return done, _Outcome(mask, _error(task, mask), noise, seconds)
+    columns = np.flatnonzero(mask).tolist()
+    return done, _Outcome(columns, len(mask), _error(task, mask), noise, seconds)
 
 
 def _summarised(key: tuple[str, str, str], outcomes: Sequence[_Outcome]) -> Row:
@@ -546,61 +470,6 @@ SELECTORS: dict[str, Callable[[Task], Mask | None]] = {
     "genetic": _genetic,
 }
 """The selectors by name."""
-
-
-def draw_rows(kind: str, rows: int, columns: int, rng: Generator) -> tuple[FloatArray, AnyArray]:
-    """Draw rows whose informative columns come first."""
-    X = rng.standard_normal((rows, columns))
-    if kind == "amounts":
-        return X, X[:, :INFORMATIVE] @ STRENGTHS + rng.normal(scale=RESIDUE, size=rows)
-    if kind == "xor":
-        return X, (np.sum(X[:, : 2 * PAIRS : 2] * X[:, 1 : 2 * PAIRS : 2], axis=1) > 0).astype(np.intp)
-    y = rng.permutation(np.arange(rows) % (21 if kind == "rare" else 2) == 0).astype(np.intp)
-    if kind == "correlated":
-        for first in range(INFORMATIVE, INFORMATIVE * (1 + COPIES), INFORMATIVE):
-            X[:, first : first + INFORMATIVE] *= np.sqrt(1 - 0.9**2)
-            X[:, first : first + INFORMATIVE] += 0.9 * X[:, :INFORMATIVE]
-        X[:, : INFORMATIVE * (1 + COPIES)] += y[:, None] * np.tile(STRENGTHS, 1 + COPIES)
-    elif kind != "noise":
-        X[:, :INFORMATIVE] += y[:, None] * STRENGTHS
-    return X, y
-
-
-def made_size(problem: str) -> tuple[str, int, int] | None:
-    """Return kind, rows and columns of a made-up table, or None for another name."""
-    found = re.fullmatch(rf"({'|'.join(KINDS)})-(\d+)x(\d+)", problem)
-    return (found[1], int(found[2]), int(found[3])) if found else None
-
-
-def table_files(more: str | None, *, required: bool = False) -> list[Path]:
-    """Return the .npz files in a folder, or in that of the variable SUBSWARM_MORE; DatasetError if none is required."""
-    folder = more or os.environ.get("SUBSWARM_MORE", "")
-    files = sorted(Path(folder).glob("*.npz")) if folder else []
-    if required and not files:
-        raise DatasetError(f"there are no .npz files in {folder!r}; set --more or SUBSWARM_MORE to their folder.")
-    return files
-
-
-def _has_classes(path: Path) -> bool:
-    with np.load(path) as content:
-        return content["y"].dtype.kind in "iu"
-
-
-def _load(problem: str, more: str | None) -> tuple[FloatArray, IntArray]:
-    X, y = load_table(problem, more)
-    if y.dtype.kind == "f":
-        raise SettingError(f"{problem} has a continuous target, and this benchmark needs classes.")
-    return X, y.astype(np.intp)
-
-
-def load_table(problem: str, more: str | None) -> tuple[FloatArray, AnyArray]:
-    """Return the rows and the target of a data set, or of an .npz file in the folder ``more``."""
-    if problem in names():
-        dataset = load_dataset(problem)
-        return dataset.X, dataset.y
-    path = next(path for path in table_files(more, required=True) if path.stem == problem)
-    with np.load(path) as content:
-        return content["X"].astype(np.float64), content["y"]
 
 
 def _number(value: float, digits: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -32,6 +31,7 @@ from threadpoolctl import threadpool_limits
 from subswarm._checks import check_choice
 from subswarm._seeding import seed_of_repeat
 from subswarm._types import AnyArray, Estimator, FloatArray, Mask
+from subswarm.bench.store import append_rows, read_rows
 from subswarm.errors import DatasetError, SettingError
 from subswarm.selector import SwarmSelector
 from subswarm.study.analysis.text_table import Grid, render
@@ -121,7 +121,11 @@ def measure(
         _model(model, True, trees, seed)  # a missing package or table is an error before anything is measured
     for selector in selectors:
         check_choice("selectors", selector, tuple(SELECTORS))
-    rows = [row for row in _stored(store) if (row.folds, row.trees, row.seed) == (folds, trees, seed)]
+    rows = [
+        row
+        for row in read_rows(store, Row, "subswarm bench expensive")
+        if (row.folds, row.trees, row.seed) == (folds, trees, seed)
+    ]
     known = {(row.table, row.model, row.selector, row.fold) for row in rows}
     jobs = []
     for table in tables:
@@ -139,9 +143,7 @@ def measure(
         for row in found:
             rows.append(row)
             report(row)
-        if store is not None:
-            with store.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(asdict(row)) + "\n" for row in found)
+        append_rows(store, map(asdict, found))
     order = {name: place for place, name in enumerate((*tables, *models, *selectors))}
     wanted = [row for row in rows if row.table in tables and row.model in models and row.selector in selectors]
     return sorted(wanted, key=lambda row: (order[row.model], order[row.table], order[row.selector], row.fold))
@@ -205,15 +207,6 @@ def _summary(rows: Sequence[Row]) -> list[tuple[str, ...]]:
             )
         )
     return cells
-
-
-def _stored(store: Path | None) -> list[Row]:
-    if store is None or not store.exists():
-        return []
-    try:
-        return [Row(**json.loads(line)) for line in store.read_text(encoding="utf-8").splitlines()]
-    except (TypeError, ValueError) as error:
-        raise DatasetError(f"{store} is not a store of 'subswarm bench expensive': {error}") from error
 
 
 def _task(row: Row, more: str | os.PathLike[str] | None) -> Task:

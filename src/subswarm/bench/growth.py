@@ -1,10 +1,16 @@
-"""Measures how the time per evaluation grows with samples, features and subset size, and plots it."""
+"""Measures how the time per evaluation grows with samples, features and subset size, and plots it.
+
+Whole searches of wide and tall tables are measured, too, each in a process of its own for the sake of its memory.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +18,108 @@ from sklearn.base import BaseEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
+from subswarm._compilation import wait_for_compiler
+from subswarm._types import AnyArray, FloatArray
 from subswarm.errors import MissingExtraError
 from subswarm.objective.objective import make_objective
+from subswarm.selector import SwarmSelector
 
-__all__ = ["Point", "growth", "plot_growth"]
+__all__ = ["WIDE", "Point", "SearchCost", "format_costs", "growth", "plot_growth", "search_costs"]
 
 AXES = ("samples", "features", "subset size")
 _MODELS: dict[str, Callable[[], BaseEstimator]] = {"nb": GaussianNB, "knn": KNeighborsClassifier}
+
+
+WIDE = (2000, 10_000)
+"""Columns of the wide tables that are compared."""
+_TALL = (100_000, 50)
+_INFORMATIVE = 30
+
+
+@dataclass(frozen=True)
+class SearchCost:
+    """What one default search costs: its CPU time, its duration, and the most memory that its process had.
+
+    ``megabytes`` is 0 where the operating system does not tell.
+    """
+
+    model: str
+    rows: int
+    columns: int
+    cpu_seconds: float
+    seconds: float
+    megabytes: int
+    selected: int
+    noise: int
+
+
+def search_costs(
+    *,
+    repeats: int = 5,
+    wide: Sequence[int] = WIDE,
+    tall: tuple[int, int] | None = _TALL,
+    evaluations: int = 6000,
+    n_jobs: int | None = None,
+) -> Iterator[SearchCost]:
+    """Yield the costs of searches with naive Bayes on 100 rows, by turns for each width, and of 5-NN on a tall table.
+
+    30 columns carry information, each less than the one before (10 if there are fewer than 60 columns).
+    """
+    tables = [("nb", 100, columns) for _ in range(repeats) for columns in wide]
+    if tall is not None:
+        tables.append(("knn", *tall))
+    for table in tables:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            yield process.submit(_cost, *table, evaluations, n_jobs).result()
+
+
+def _cost(model: str, rows: int, columns: int, evaluations: int, n_jobs: int | None) -> SearchCost:
+    selector = SwarmSelector(_MODELS[model](), random_state=0, n_jobs=n_jobs)
+    selector.set_params(max_evaluations=min(600, evaluations)).fit(*_make_table(300, 60)[:2])  # loads the kernels
+    wait_for_compiler()
+    X, y, informative = _make_table(rows, columns)
+    started, processor = time.perf_counter(), time.process_time()
+    selector.set_params(max_evaluations=evaluations).fit(X, y)
+    processor, seconds = time.process_time() - processor, time.perf_counter() - started
+    noise = int((selector.support_ & ~informative).sum())
+    return SearchCost(model, rows, columns, processor, seconds, _most_memory(), selector.n_features_, noise)
+
+
+def _make_table(rows: int, columns: int) -> tuple[FloatArray, AnyArray, AnyArray]:
+    """Return a table with two classes, and which columns carry information."""
+    rng = np.random.default_rng(0)
+    y, count = np.arange(rows) % 2, _INFORMATIVE if columns >= 2 * _INFORMATIVE else 10
+    X = rng.normal(size=(rows, columns))
+    X[:, :count] += np.outer(y, np.linspace(1.0, 0.3, count))
+    order = rng.permutation(columns)
+    return X[:, order], y, order < count
+
+
+def _most_memory() -> int:
+    try:
+        import resource
+    except ImportError:  # on Windows
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(most // (2**20 if sys.platform == "darwin" else 2**10))
+
+
+def format_costs(costs: Sequence[SearchCost]) -> str:
+    """Return medians for each table, and the ratio of the widest to the narrowest."""
+    by_table: dict[tuple[str, int, int], list[SearchCost]] = {}
+    for cost in costs:
+        by_table.setdefault((cost.model, cost.rows, cost.columns), []).append(cost)
+    lines = ["| model | rows | columns | CPU seconds | seconds | peak memory, MB |", "|---|---:|---:|---:|---:|---:|"]
+    processor = {}
+    for (model, rows, columns), own in by_table.items():
+        processor[model, columns] = cpu = float(np.median([cost.cpu_seconds for cost in own]))
+        seconds, memory = np.median([[cost.seconds, cost.megabytes] for cost in own], axis=0)
+        lines.append(f"| {model} | {rows} | {columns} | {cpu:.2f} | {seconds:.2f} | {memory:.0f} |")
+    widths = sorted(columns for model, columns in processor if model == "nb")
+    if len(widths) > 1:
+        ratio = processor["nb", widths[-1]] / processor["nb", widths[0]]
+        lines.append(f"\n{widths[-1]} columns take {ratio:.2f} times the CPU time of {widths[0]}.")
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)

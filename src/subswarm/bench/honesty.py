@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -20,7 +21,8 @@ from subswarm._checks import suggest
 from subswarm._models import MODELS, make_model
 from subswarm._seeding import seed_of_repeat, set_random_states
 from subswarm._types import AnyArray, FloatArray, Mask
-from subswarm.bench.answers import INFORMATIVE, KINDS, draw_rows, load_table, made_size, table_files
+from subswarm.bench.problems import INFORMATIVE, KINDS, draw_rows, load_table, made_size, table_files
+from subswarm.bench.store import append_rows, read_rows
 from subswarm.datasets import is_present, names
 from subswarm.errors import SettingError
 from subswarm.nested import held_out
@@ -73,6 +75,8 @@ class Case:
 
     Attributes
     ----------
+    problem, model, algorithm, seed, number, evaluations : the search, on table or half ``number``
+    folds, new_rows : outer folds asked for, and new rows of a made-up table
     reported, corrected, nested, true : losses; ``nested`` is NaN if it was not measured, ``true`` without new rows
     is_inside : whether the true score, or without new rows the nested one, is inside the interval
     search_seconds, correction_seconds : time of the search and of the correction
@@ -88,6 +92,17 @@ class Case:
     is_inside: bool
     search_seconds: float
     correction_seconds: float
+    seed: int = 0
+    number: int = 0
+    evaluations: int = 6000
+    folds: int = 0
+    new_rows: int = 100_000
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What determines the losses."""
+        setting = (self.seed, self.number, self.evaluations, self.folds, self.new_rows)
+        return (self.problem, self.model, self.algorithm, *setting)
 
     @property
     def has_new_rows(self) -> bool:
@@ -134,29 +149,56 @@ def measure(
     new_rows: int = 100_000,
     more: str | None = None,
     jobs: int = 1,
+    store: Path | None = None,
+    only_stored: bool = False,
     report: Callable[[Case], object] = lambda case: None,
 ) -> list[Case]:
     """Search each problem with each model and algorithm on ``seeds`` tables or halves of a table.
 
     ``nested`` is the number of outer folds, or 0 for none where there are new rows; ``jobs`` searches run at the same
-    time; ``report`` is called with each case when it is done.
+    time, each on one thread; ``report`` is called with each case when it is done. The file ``store`` keeps the cases,
+    and those in it are not measured again. With ``only_stored`` none is: the result is what the store has of these
+    problems, models, algorithms and this seed, with any other settings.
     """
     for name in models:
         if name not in MODELS:
             make_model(name)  # an unknown name, or an import path
+    stored = read_rows(store, Case, "subswarm bench honesty")
+    if only_stored:
+        cases = [
+            case
+            for case in stored
+            if case.problem in problems and case.model in models and case.algorithm in algorithms and case.seed == seed
+        ]
+        return _in_order(cases, problems, models, algorithms)
     planned = [
-        delayed(_measure)(problem, model, algorithm, seed, number, evaluations, nested, new_rows, more)
+        (problem, model, algorithm, seed, number, evaluations, nested, new_rows)
         for problem in problems
         for model in models
         if _fits(model, problem, more)
         for number in range(seeds)
         for algorithm in algorithms
     ]
-    cases = []
-    for case in Parallel(n_jobs=jobs, return_as="generator")(planned):
+    cases = [case for case in stored if case.key in planned]
+    known = {case.key for case in cases}
+    searches = [delayed(_measure)(*key, more) for key in planned if key not in known]
+    for case in Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")(searches):
+        append_rows(store, [asdict(case)])
         report(case)
         cases.append(case)
-    return cases
+    return _in_order(cases, problems, models, algorithms)
+
+
+def _in_order(
+    cases: list[Case], problems: Sequence[str], models: Sequence[str], algorithms: Sequence[str]
+) -> list[Case]:
+    """Return cases in the order of the problems, then of the models, the tables and the algorithms."""
+
+    def place(case: Case) -> tuple[int, ...]:
+        names = (problems.index(case.problem), models.index(case.model))
+        return (*names, case.number, algorithms.index(case.algorithm))
+
+    return sorted(cases, key=place)
 
 
 def _fits(model: str, problem: str, more: str | None) -> bool:
@@ -302,6 +344,11 @@ def _measure(
         is_inside=low <= (outer if task.new_rows is None else true) <= high,
         search_seconds=selector._facts.search_seconds,
         correction_seconds=selector._correction_seconds,
+        seed=seed,
+        number=number,
+        evaluations=evaluations,
+        folds=nested,
+        new_rows=new_rows,
     )
 
 

@@ -16,9 +16,9 @@ from sklearn.model_selection import train_test_split
 from subswarm._models import MODELS, make_model
 from subswarm._search.loop import search
 from subswarm._search.run import Budget
-from subswarm._types import FloatArray
+from subswarm._types import FloatArray, non_dominated
 from subswarm.algorithms import NSGA2, get_algorithm
-from subswarm.algorithms.pareto.indicators import hypervolume, inverted_generational_distance, non_dominated
+from subswarm.algorithms.pareto.indicators import hypervolume, inverted_generational_distance
 from subswarm.datasets import load_dataset
 from subswarm.errors import DataError
 from subswarm.objective.objective import make_objective

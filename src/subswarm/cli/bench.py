@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -96,11 +96,27 @@ def engines(
 def growth(
     out: Annotated[Path, typer.Option(help="The file of the figure (.png, .svg, .pdf).")] = Path("growth.png"),
     quick: Annotated[bool, typer.Option("--quick", help="Small tables only.")] = False,
+    searches: Annotated[
+        bool, typer.Option("--searches", help="Measure whole searches of wide and tall tables instead.")
+    ] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Searches of each wide table.")] = 5,
+    jobs: Annotated[int | None, typer.Option(help="Threads of a search; -1 uses all cores.")] = None,
 ) -> None:
     """Measure time per evaluation against samples, features and subset size; print it and draw a figure."""
+    from subswarm.bench.growth import WIDE, format_costs, plot_growth, search_costs
     from subswarm.bench.growth import growth as measure
-    from subswarm.bench.growth import plot_growth
 
+    if searches:
+        small: dict[str, Any] = {"wide": (60, 120), "tall": (600, 10), "evaluations": 1000}
+        costs = []
+        for cost in search_costs(repeats=repeats, n_jobs=jobs, **(small if quick else {"wide": WIDE})):
+            costs.append(cost)
+            typer.echo(
+                f"{cost.model:<4} {cost.rows:>6} x {cost.columns:<5}  {cost.cpu_seconds:>8.2f} s CPU"
+                f"  {cost.seconds:>8.2f} s  {cost.megabytes:>5} MB  {cost.selected} selected, {cost.noise} noise"
+            )
+        typer.echo("\n" + format_costs(costs))
+        return
     points = []
     for point in measure(quick=quick):
         points.append(point)
@@ -221,10 +237,14 @@ def answers(
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Selections at a time, each with one thread.")] = 1,
     baseline: Annotated[str, typer.Option(help="The selector that the means are compared with.")] = "select-k-best",
+    store: Annotated[
+        Path | None, typer.Option(help="A file that keeps each selection; those in it are not made again.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The file of the tables; they are printed by default.")] = None,
 ) -> None:
     """Measure error on new rows, size, noise columns, stability and time of selectors."""
-    from subswarm.bench.answers import SELECTORS, Row, format_tables, measure, problem_names
+    from subswarm.bench.answers import SELECTORS, Row, format_tables, measure
+    from subswarm.bench.problems import problem_names
 
     def report(row: Row) -> None:
         result = f"error {row.error:.4f}, {row.size:.1f} columns, {row.seconds:.2f} s"
@@ -243,6 +263,7 @@ def answers(
         evaluations=evaluations,
         more=more,
         n_jobs=jobs,
+        store=store,
         report=report,
     )
     _show_or_save(format_tables(rows, baseline), out)
@@ -273,6 +294,15 @@ def honesty(
         str | None, typer.Option(help="A folder of .npz files with X and y; the variable SUBSWARM_MORE by default.")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Searches at the same time, each with one core.")] = 1,
+    store: Annotated[
+        Path | None, typer.Option(help="A file that keeps the searches; those in it are not run again.")
+    ] = None,
+    only_stored: Annotated[
+        bool,
+        typer.Option(
+            help="Show what --store has of these problems, models, searches and this seed, and measure nothing."
+        ),
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="The file of the tables; they are printed by default.")] = None,
 ) -> None:
     """Compare the reported, the corrected and the nested score with the score on new rows."""
@@ -286,6 +316,7 @@ def honesty(
             err=True,
         )
 
+    check_output(store, option="--store")
     check_output(out, option="--out")
     if nested == 1:
         raise SettingError("--nested is a number of outer folds, at least 2, or 0 for none; got 1.")
@@ -300,8 +331,12 @@ def honesty(
         new_rows=new_rows,
         more=more,
         jobs=jobs,
+        store=store,
+        only_stored=only_stored,
         report=report,
     )
+    if only_stored and not cases:
+        raise SettingError("--store has none of these searches.")
     if not cases:
         raise SettingError("none of the models fits any of the problems.")
     _show_or_save(format_tables(cases), out)

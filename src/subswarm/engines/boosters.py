@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from copy import copy
 from inspect import signature
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
@@ -21,7 +21,7 @@ from subswarm._types import AnyArray, Estimator, FloatArray, IntArray
 from subswarm.engines.data import library_of
 from subswarm.errors import SettingError
 
-__all__ = ["Booster", "stopped_early"]
+__all__ = ["Booster", "model_has", "stopped_early"]
 
 E = TypeVar("E", bound=Estimator)
 
@@ -30,11 +30,17 @@ VALIDATION_SHARE = 0.1
 """The share of the training rows that decide when to stop."""
 
 
-def _inner_has(method: str) -> Callable[[Booster], bool]:
-    """Return a check that the booster has a method, for `available_if`."""
+class WithModel(Protocol):
+    """An estimator that fits another one, its model."""
 
-    def check(booster: Booster) -> bool:
-        getattr(getattr(booster, "estimator_", booster.estimator), method)  # AttributeError if it has none
+    estimator: Estimator
+
+
+def model_has(method: str) -> Callable[[WithModel], bool]:
+    """Return a check that the model inside an estimator has a method, for `available_if`."""
+
+    def check(outer: WithModel) -> bool:
+        getattr(getattr(outer, "estimator_", outer.estimator), method)  # AttributeError if it has none
         return True
 
     return check
@@ -143,7 +149,7 @@ class Booster(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             arguments |= {"eval_set": (X, y), "early_stopping_rounds": self.early_stopping, "verbose": False}
 
-    @available_if(_inner_has("predict"))  # type: ignore[untyped-decorator]
+    @available_if(model_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: object) -> AnyArray:
         """Predict the target."""
         check_is_fitted(self)
@@ -152,7 +158,7 @@ class Booster(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             found = found[:, 0]
         return self.classes_[found] if library_of(self.estimator) == "xgboost" and hasattr(self, "classes_") else found
 
-    @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(model_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: object) -> FloatArray:
         """Predict the probabilities of the classes."""
         check_is_fitted(self)

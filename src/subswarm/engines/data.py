@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.base import OneToOneFeatureMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
 from subswarm._fingerprint import digest
 from subswarm._types import AnyArray, BoolArray, Estimator, FloatArray, IntArray, Mask, Scorer
@@ -292,6 +293,25 @@ class FoldedData:
             return self
         size = self.folds_each
         return replace(self, folds=self.folds[number * size : (number + 1) * size], n_partitions=1)
+
+    def on_used_rows(self) -> FoldedData:
+        """Return the data without the rows that no fold trains or tests on, if these are most of them.
+
+        The data stay as they are if there is metadata, which may belong to rows.
+        """
+        used = np.zeros(len(self.y), dtype=bool)
+        for fold in self.folds:
+            used[fold.train] = used[fold.test] = True
+        if self.params or 2 * used.sum() > len(used):
+            return self
+        rows, place = np.flatnonzero(used), np.cumsum(used) - 1
+        return replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            frame=None if self.frame is None else _safe_indexing(self.frame, rows),
+            folds=tuple(Fold(place[fold.train], place[fold.test]) for fold in self.folds),
+        )
 
     def fingerprint_parts(self) -> dict[str, str]:
         """Return a digest of each part that determines how a subset scores, by its name in messages."""

@@ -1,18 +1,24 @@
-"""Constraints on subsets: limits, fixed features, and groups of columns that are one feature of the search."""
+"""Constraints on subsets, and the features of a search: limits, fixed features, groups of columns, and prices.
+
+A group of columns is one feature of the search. `ColumnsView` is the objective for masks over these features.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from subswarm._checks import as_tuple, check_int, shown
-from subswarm._types import FloatArray, IntArray, Limits, Masks
+from subswarm._checks import as_tuple, check_int, check_real, shown
+from subswarm._fingerprint import digest
+from subswarm._types import FloatArray, IntArray, Limits, Mask, Masks
 from subswarm.errors import SettingError
+from subswarm.objective.objective import Objective
 
-__all__ = ["Space", "make_space"]
+__all__ = ["ColumnsView", "Space", "column_prices", "feature_prices", "make_space"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +43,10 @@ class Space:
     def n_features(self) -> int:
         return int(self.owner.max()) + 1
 
+    @cached_property
+    def _is_identity(self) -> bool:
+        return np.array_equal(self.owner, np.arange(len(self.owner)))
+
     @property
     def sizes(self) -> tuple[int, ...] | None:
         """Number of columns behind each feature, or None if every feature is one column."""
@@ -45,7 +55,9 @@ class Space:
 
     def columns(self, masks: Masks) -> Masks:
         """Convert masks over features (..., n) to masks over columns (..., columns)."""
-        return np.asarray(masks[..., self.owner] & (self.owner >= 0))
+        if self._is_identity:
+            return masks
+        return np.asarray(np.take(masks, self.owner, axis=-1) & (self.owner >= 0))
 
     def among(self, features: Iterable[int]) -> Space:
         """Return the space of only these features and the fixed ones."""
@@ -117,6 +129,104 @@ def make_space(
         min_columns=min_features,
         max_columns=max_features,
     )
+
+
+class ColumnsView:
+    """An objective for masks over the features of a space instead of columns, which may have prices, shape (n,)."""
+
+    def __init__(self, objective: Objective, space: Space, prices: FloatArray | None = None) -> None:
+        self._objective = objective
+        self._space = space
+        self.n_features = space.n_features
+        self.n_partitions = objective.n_partitions
+        self.n_left_out = objective.n_left_out
+        self.n_rows: int | None = objective.n_rows
+        self.prices = prices
+
+    def __call__(self, masks: Masks, partitions: IntArray | None = None) -> FloatArray:
+        return self._objective(self._space.columns(masks), partitions)
+
+    def losses_of(self, mask: Mask) -> FloatArray:
+        return self._objective.losses_of(self._space.columns(mask))
+
+    def other_losses(self, masks: Masks, /) -> FloatArray:
+        return self._objective.other_losses(self._space.columns(masks))
+
+    def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
+        found = self._objective.importances(self._space.columns(masks), partitions)
+        return None if found is None else self._space.feature_sums(found)
+
+    @property
+    def limits(self) -> Limits:
+        """The limits on subsets that the space sets."""
+        return self._space.limits
+
+    def ranking(self, name: str, partition: int | None = None, /) -> FloatArray:
+        """Return the scores of all features in the ranking of this name."""
+        return self._space.feature_scores(self._objective.ranking(name, partition))
+
+    def fingerprint_parts(self) -> dict[str, str]:
+        """Return the digests of the objective's parts, and of which columns belong to which feature of the search."""
+        return self._objective.fingerprint_parts() | {
+            "feature groups or preselected columns": digest(self._space.owner)
+        }
+
+    @property
+    def computed(self) -> int:
+        return self._objective.computed
+
+    @property
+    def engine(self) -> str:
+        return self._objective.engine
+
+    @property
+    def at_once(self) -> int:
+        return self._objective.at_once
+
+
+def column_prices(costs: object, n_columns: int, names: Sequence[str] | None) -> FloatArray:
+    """Return the price of each column; ``costs`` has one for each column, or maps names to prices.
+
+    Examples
+    --------
+    >>> column_prices({"dose": 2, "age": 1}, 2, ["age", "dose"]).tolist()
+    [1.0, 2.0]
+    """
+    if isinstance(costs, Mapping):
+        costs = _prices_by_name(costs, n_columns, names)
+    listed = as_tuple("feature_costs", costs, of="prices, one for each column")
+    if len(listed) != n_columns:
+        raise SettingError(f"feature_costs must have one price for each of {n_columns} columns; got {len(listed)}.")
+    for price in listed:
+        check_real("each of feature_costs", price, low=0)
+    return np.array([float(price) for price in listed])
+
+
+def _prices_by_name(costs: Mapping[object, object], n_columns: int, names: Sequence[str] | None) -> list[object]:
+    known = list(range(n_columns)) if names is None else [str(name) for name in names]
+    unknown = [name for name in costs if name not in known]
+    if unknown:
+        raise SettingError(f"feature_costs names column {shown(unknown[0])}, which is not in the table.")
+    missing = [name for name in known if name not in costs]
+    if missing:
+        raise SettingError(f"feature_costs has no price for column {shown(missing[0])}; give 0 for a free column.")
+    return [costs[name] for name in known]
+
+
+def feature_prices(prices: FloatArray, owner: IntArray) -> FloatArray:
+    """Return the price of each feature; a group of columns is priced once, at the highest price of its columns.
+
+    ``owner`` is the feature of each column, -1 for none.
+
+    Examples
+    --------
+    >>> feature_prices(np.array([3.0, 2.0, 2.0, 2.0, 9.0]), np.array([0, 1, 1, 1, -1])).tolist()
+    [3.0, 2.0]
+    """
+    found = np.zeros(int(owner.max()) + 1)
+    is_feature = owner >= 0
+    np.maximum.at(found, owner[is_feature], prices[is_feature])
+    return found
 
 
 def _owners(n_columns: int, groups: list[list[int]]) -> IntArray:

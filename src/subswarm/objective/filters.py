@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.feature_selection import f_classif, f_regression, mutual_info_classif, mutual_info_regression
 
-from subswarm._checks import check_choice
+from subswarm._checks import check_choice, check_int, shown
 from subswarm._types import AnyArray, Float32Array, FloatArray, IntArray
-from subswarm.errors import DataError
+from subswarm.errors import DataError, SettingError
 from subswarm.objective.validation import check_table, check_target
 
-__all__ = ["RANKINGS", "discretized", "mrmr_order", "mutual_information_table", "ranking_scores", "relieff_weights"]
+__all__ = [
+    "RANKINGS",
+    "check_preselection",
+    "discretized",
+    "mrmr_order",
+    "mutual_information_table",
+    "ranking_scores",
+    "relieff_weights",
+]
 
 NEIGHBOURS = 10
 """Number of hits and of misses of each row in ReliefF."""
@@ -21,6 +29,8 @@ BINS = 5
 """Number of equally filled bins of a continuous feature in mRMR."""
 _CHUNK = 2**22
 """Numbers that a ranking keeps in memory at a time."""
+_CACHED = 2**17
+"""Numbers that stay in a processor's cache."""
 
 
 def ranking_scores(
@@ -91,6 +101,18 @@ RANKINGS: dict[str, Callable[[FloatArray, AnyArray, bool, int | None], FloatArra
 """The rankings by name."""
 
 
+def check_preselection(preselect: object) -> None:
+    """Raise SettingError unless this is None or a pair of a ranking and a number."""
+    if preselect is None:
+        return
+    if not isinstance(preselect, tuple | list) or len(preselect) != 2:
+        raise SettingError(
+            f'preselect must be a pair of a ranking and a number, such as ("mrmr", 50); got {shown(preselect)}.'
+        )
+    check_choice("the ranking of preselect", preselect[0], RANKINGS)
+    check_int("the number of preselect", preselect[1], low=1)
+
+
 def relieff_weights(X: FloatArray, classes: IntArray, neighbours: int = NEIGHBOURS) -> FloatArray:
     """Return ReliefF's weights with every row as a reference, shape (n,).
 
@@ -110,27 +132,43 @@ def relieff_weights(X: FloatArray, classes: IntArray, neighbours: int = NEIGHBOU
     shares = np.array([len(rows) for rows in members]) / len(X)
     weights = np.zeros(X.shape[1])
     step = max(1, _CHUNK // (neighbours * X.shape[1]))
+    distances = squareform(pdist(scaled, metric="cityblock")) if len(X) ** 2 <= _CHUNK else None
     for start in range(0, len(X), step):
         rows = np.arange(start, min(start + step, len(X)))
         for label, others in enumerate(members):
             hit = classes[rows] == label
             factor = np.where(hit, -1.0, shares[label] / (1.0 - shares[classes[rows]]))
-            weights += factor @ _mean_difference(scaled, rows, others, neighbours)
+            apart = (
+                cdist(scaled[rows], scaled[others], metric="cityblock")
+                if distances is None
+                else distances[rows][:, others]
+            )
+            weights += factor @ _mean_difference(scaled, rows, others, apart, neighbours)
     return weights / len(X)
 
 
-def _mean_difference(X: FloatArray, rows: IntArray, others: IntArray, neighbours: int) -> FloatArray:
-    """Return the mean difference in each feature of each row to its nearest of ``others`` (not itself), (rows, n)."""
-    distance = cdist(X[rows], X[others], metric="cityblock")
+def _mean_difference(
+    X: FloatArray, rows: IntArray, others: IntArray, distance: FloatArray, neighbours: int
+) -> FloatArray:
+    """Return the mean difference in each feature of each row to its nearest of ``others`` (not itself), (rows, n).
+
+    ``distance`` (rows, others) is changed.
+    """
     distance[rows[:, None] == others] = np.inf
     nearest = np.argsort(distance, axis=1, kind="stable")[:, :neighbours]
     counts = np.isfinite(np.take_along_axis(distance, nearest, axis=1))
-    differences = X[others[nearest]]
-    differences -= X[rows][:, None]  # in place: the memory takes longer than the arithmetic
-    np.abs(differences, out=differences)
-    if not counts.all():
-        differences *= counts[:, :, None]
-    return np.asarray(differences.sum(axis=1) / np.maximum(counts.sum(axis=1), 1)[:, None])
+    sums = np.empty((len(rows), X.shape[1]))
+    step = max(1, _CACHED // (neighbours * X.shape[1]))
+    for start in range(0, len(rows), step):  # in place and in the cache: the memory takes longer than the arithmetic
+        part = slice(start, start + step)
+        differences = X[others[nearest[part]]]
+        differences -= X[rows[part]][:, None]
+        np.abs(differences, out=differences)
+        if not counts[part].all():
+            differences *= counts[part][:, :, None]
+        differences.sum(axis=1, out=sums[part])
+    sums /= np.maximum(counts.sum(axis=1), 1)[:, None]
+    return sums
 
 
 def discretized(X: FloatArray, bins: int = BINS) -> IntArray:

@@ -7,7 +7,7 @@ the score without the column, and its distribution by class.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,11 +24,12 @@ _MOST_ROWS = 4000
 """The most rows that the search for suspicious columns looks at."""
 _LEAST_ROWS = 500
 _MOST_CELLS = 4_000_000
+_CELLS_AT_ONCE = 200_000
 _FEWEST_ROWS = 20
 _MOST_NAMES = 8
 _RARE = 0.1
 _LEAK = 0.02
-_EXPLAINED = 0.999
+_EXPLAINED, _NEARLY_EXPLAINED = 0.999, 0.99
 _MOST_CLASSES = 50
 _FEW_VALUES = 10
 _FEWEST_OTHERS = 5
@@ -76,16 +77,15 @@ def find_in_table(X: FloatArray, y: AnyArray, support: Mask, *, classification: 
     most = max(_LEAST_ROWS, min(_MOST_ROWS, _MOST_CELLS // X.shape[1]))  # limits the time on wide tables
     rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), most)).astype(np.intp))
     copies, leaks, ids = [], [], []
-    known = np.setdiff1d(np.flatnonzero(finite), constant).tolist()
+    known = np.setdiff1d(np.flatnonzero(finite), constant)
     if len(X) >= _FEWEST_ROWS:
         few, target = X[rows], _codes(y[rows]) if classification else y[rows].astype(np.float64)
-        for column in known:
+        for column in _in_blocks(_tell_target, known, few, target, classification):
             if _is_copy(few[:, column], target, classification):
                 copies.append(column)
             elif _predicts_target(few[:, column], target, classification):
                 leaks.append(column)
-            if _is_id(X[:, column]):
-                ids.append(column)
+        ids = [column for column in _in_blocks(_look_like_ids, known, X) if _is_id(X[:, column])]
     return [
         *_about(copies, "copy", "{columns} {is} a copy of the target", "Leave {it} out (--drop)", support),
         *_about(
@@ -238,8 +238,10 @@ def _about(columns: Sequence[int], kind: str, what: str, advice: str, support: M
 
 def _duplicates(X: FloatArray, finite: AnyArray, constant: IntArray) -> Iterator[Finding]:
     by_content: dict[bytes, list[int]] = {}
-    for column in np.flatnonzero(finite & ~np.isin(np.arange(X.shape[1]), constant)).tolist():
-        by_content.setdefault((X[:, column] + 0.0).tobytes(), []).append(column)
+    columns = _with_twins(X, np.flatnonzero(finite & ~np.isin(np.arange(X.shape[1]), constant)))
+    for block in _blocks(columns, len(X)):
+        for column, values in zip(block.tolist(), _as_rows(X, block) + 0.0, strict=True):
+            by_content.setdefault(values.tobytes(), []).append(column)
     first = {column: columns[0] for columns in by_content.values() for column in columns[1:]}
     if len(first) == 1:
         ((repeated, original),) = first.items()
@@ -252,6 +254,100 @@ def _duplicates(X: FloatArray, finite: AnyArray, constant: IntArray) -> Iterator
         yield Finding(
             "duplicate", f"{{columns}} repeat other columns exactly: {pairs}{more}. Keep one of each.", tuple(first)
         )
+
+
+def _with_twins(X: FloatArray, columns: IntArray) -> IntArray:
+    """Return the columns that have the values of another one in three rows; columns of real numbers hardly ever do."""
+    few = X[[0, len(X) // 2, len(X) - 1]][:, columns]
+    order = np.lexsort(few)
+    is_same = (few[:, order[1:]] == few[:, order[:-1]]).all(axis=0)
+    return np.asarray(columns[np.sort(order[np.append(is_same, False) | np.append(False, is_same)])])
+
+
+def _blocks(columns: IntArray, n_rows: int) -> Iterator[IntArray]:
+    """Yield the columns in parts that take little memory."""
+    step = max(1, _CELLS_AT_ONCE // n_rows)
+    for start in range(0, len(columns), step):
+        yield columns[start : start + step]
+
+
+def _as_rows(X: FloatArray, columns: IntArray) -> FloatArray:
+    """Return these columns, each as a row."""
+    return np.ascontiguousarray(X[:, columns].T)
+
+
+def _in_blocks(condition: Callable[..., Mask], columns: IntArray, X: FloatArray, *others: object) -> list[int]:
+    """Return the columns that meet a condition, which gets many columns at once, each as a row."""
+    found = [block[condition(_as_rows(X, block), *others)] for block in _blocks(columns, len(X))]
+    return [int(column) for block in found for column in block]
+
+
+def _tell_target(values: FloatArray, target: AnyArray, classification: bool) -> Mask:
+    """Return which columns (one a row) could be copies of the target or leaks; a wide table has few of them."""
+    order = np.argsort(values, axis=1)
+    ordered, targets = np.take_along_axis(values, order, axis=1), target[order]
+    starts = np.ones(values.shape, dtype=bool)
+    np.not_equal(ordered[:, 1:], ordered[:, :-1], out=starts[:, 1:])
+    if classification:
+        return _tell_classes(starts, targets)
+    return _follow_in_line(values, target) | _follow_in_order(starts, targets)
+
+
+def _groups(starts: Mask) -> IntArray:
+    """Return a number for each run of equal values, from 0 in the first row; no two rows share one."""
+    return np.asarray(np.cumsum(starts, axis=1) - 1 + np.arange(len(starts))[:, None] * starts.shape[1])
+
+
+def _tell_classes(starts: Mask, classes: IntArray) -> Mask:
+    counts_of_all = np.bincount(classes[0])
+    n_classes, n_rows, n_values = len(counts_of_all), classes.shape[1], starts.sum(axis=1)
+    found = n_values == n_classes  # a copy has as many values as there are classes
+    others = n_rows - int(counts_of_all.max())
+    if others < _FEWEST_OTHERS or n_classes > _MOST_CLASSES:
+        return np.asarray(found)
+    changes = np.count_nonzero(classes[:, 1:] != classes[:, :-1], axis=1)  # right where no two rows have equal values
+    tied = np.flatnonzero(n_values < n_rows)
+    wrong = np.zeros(len(classes), dtype=np.intp)
+    for some in np.array_split(tied, max(1, len(tied) * n_classes * n_rows // _CELLS_AT_ONCE)):
+        pairs = _groups(starts[some]) * n_classes + classes[some]
+        counts = np.bincount(pairs.ravel(), minlength=pairs.size * n_classes).reshape(-1, n_rows, n_classes)
+        wrong[some] = n_rows - counts.max(axis=2).sum(axis=1)
+        most = counts.argmax(axis=2)
+        is_pair = np.arange(1, n_rows) < n_values[some, None]
+        changes[some] = ((most[:, 1:] != most[:, :-1]) & is_pair).sum(axis=1)
+    return np.asarray(found | (wrong + np.maximum(0, changes - (n_classes - 1)) <= _LEAK * others))
+
+
+def _follow_in_line(values: FloatArray, target: FloatArray) -> Mask:
+    """Return which columns have nearly all of the target's variance in a line."""
+    with np.errstate(all="ignore"):
+        gaps, wanted = values - values.mean(axis=1, keepdims=True), target - target.mean()
+        squared = (gaps @ wanted) ** 2 / ((gaps**2).sum(axis=1) * (wanted @ wanted))
+        return np.asarray(~(squared < _NEARLY_EXPLAINED))
+
+
+def _follow_in_order(starts: Mask, targets: FloatArray) -> Mask:
+    """Return which columns explain nearly all of the target's variance by rows of equal or neighbouring values."""
+    (n_columns, n_rows), n_values, group = starts.shape, starts.sum(axis=1), _groups(starts)
+    with np.errstate(all="ignore"):
+        counts = np.maximum(np.bincount(group.ravel(), minlength=group.size), 1)
+        means = np.bincount(group.ravel(), targets.ravel(), minlength=group.size) / counts
+        within = ((targets - means[group]) ** 2).sum(axis=1) / np.maximum(n_rows - n_values, 1)
+        steps = np.diff(means.reshape(n_columns, n_rows), axis=1)
+        steps[np.arange(1, n_rows) >= n_values[:, None]] = 0.0  # behind the last value
+        between = (steps**2).sum(axis=1) / np.maximum(n_values - 1, 1) / 2.0
+        left = np.where(2 * n_values <= n_rows, within, between)
+        return np.asarray(~(1.0 - left / targets[0].var() < _NEARLY_EXPLAINED))
+
+
+def _look_like_ids(values: FloatArray) -> Mask:
+    """Return which columns (one a row) are sorted, or are whole numbers that may all be different."""
+    with np.errstate(all="ignore"):
+        spread = np.ptp(values, axis=1)
+    rising = (values[:, 1:] > values[:, :-1]).all(axis=1)
+    falling = (values[:, 1:] < values[:, :-1]).all(axis=1)
+    whole = (values == np.round(values)).all(axis=1) & (spread >= values.shape[1] - 1)
+    return np.asarray(rising | falling | whole)
 
 
 def _is_constant(X: FloatArray) -> AnyArray:

@@ -23,7 +23,6 @@ from subswarm.engines.base import DEFAULT_MAX_BYTES, Engine, engine_for, uses_fa
 from subswarm.engines.data import FoldedData, Scoring
 from subswarm.engines.reference import fold_scores
 from subswarm.errors import DataError, SubswarmWarning
-from subswarm.objective.constraints import Space
 from subswarm.objective.filters import ranking_scores
 from subswarm.objective.folds import cross_fit_folds, fixed_folds, is_number, partitions_in
 from subswarm.objective.scoring import resolve_all, scoring_for_target
@@ -37,7 +36,7 @@ from subswarm.objective.validation import (
     read_table,
 )
 
-__all__ = ["ColumnsView", "Engines", "Objective", "make_objective"]
+__all__ = ["Engines", "Objective", "make_objective"]
 
 
 Refold = Callable[[int, int], "Objective"]
@@ -642,7 +641,7 @@ class Engines:
             n_jobs=n_jobs,
             max_bytes=max(1, max_bytes // data.n_partitions),
         )
-        self._made: dict[int, Engine] = {0: self._engine_for(estimator, data.partition(0))}
+        self._made: dict[int, Engine] = {0: self._engine_for(estimator, data.partition(0).on_used_rows())}
 
     @property
     def workers(self) -> int:
@@ -674,58 +673,6 @@ class Engines:
         if partition not in self._made:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SubswarmWarning)  # the first engine has warned already
-                self._made[partition] = self._engine_for(self._estimator, self._data.partition(partition))
+                data = self._data.partition(partition).on_used_rows()  # a tall table has rows that no fold samples
+                self._made[partition] = self._engine_for(self._estimator, data)
         return self._made[partition]
-
-
-class ColumnsView:
-    """An objective for masks over the features of a space instead of columns, which may have prices, shape (n,)."""
-
-    def __init__(self, objective: Objective, space: Space, prices: FloatArray | None = None) -> None:
-        self._objective = objective
-        self._space = space
-        self.n_features = space.n_features
-        self.n_partitions = objective.n_partitions
-        self.n_left_out = objective.n_left_out
-        self.n_rows: int | None = objective.n_rows
-        self.prices = prices
-
-    def __call__(self, masks: Masks, partitions: IntArray | None = None) -> FloatArray:
-        return self._objective(self._space.columns(masks), partitions)
-
-    def losses_of(self, mask: Mask) -> FloatArray:
-        return self._objective.losses_of(self._space.columns(mask))
-
-    def other_losses(self, masks: Masks, /) -> FloatArray:
-        return self._objective.other_losses(self._space.columns(masks))
-
-    def importances(self, masks: Masks, partitions: IntArray | None = None, /) -> FloatArray | None:
-        found = self._objective.importances(self._space.columns(masks), partitions)
-        return None if found is None else self._space.feature_sums(found)
-
-    @property
-    def limits(self) -> Limits:
-        """The limits on subsets that the space sets."""
-        return self._space.limits
-
-    def ranking(self, name: str, partition: int | None = None, /) -> FloatArray:
-        """Return the scores of all features in the ranking of this name."""
-        return self._space.feature_scores(self._objective.ranking(name, partition))
-
-    def fingerprint_parts(self) -> dict[str, str]:
-        """Return the digests of the objective's parts, and of which columns belong to which feature of the search."""
-        return self._objective.fingerprint_parts() | {
-            "feature groups or preselected columns": digest(self._space.owner)
-        }
-
-    @property
-    def computed(self) -> int:
-        return self._objective.computed
-
-    @property
-    def engine(self) -> str:
-        return self._objective.engine
-
-    @property
-    def at_once(self) -> int:
-        return self._objective.at_once

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from subswarm._search.choice import FrontTable
+from subswarm._search.front import FrontTable
 from subswarm._search.result import SearchResult
 from subswarm.errors import DataError
 from subswarm.plot._runs import convergence, timing

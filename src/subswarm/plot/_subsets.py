@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subswarm._checks import as_tuple, check_int, shown
-from subswarm._search.choice import FrontTable
+from subswarm._search.front import FrontTable
 from subswarm._search.result import Recording, SearchResult, one_standard_error, standard_error
 from subswarm._types import FloatArray
 from subswarm.errors import DataError

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
+from sklearn.isotonic import isotonic_regression
 
 from subswarm._types import FloatArray, IntArray, Masks
 from subswarm.algorithms.base import Finalists, Problem
@@ -33,8 +34,8 @@ MOST_COLUMNS = 200
 FLATNESS = 5
 """Added to the place of a feature in a ranking: the weight of a feature is 1 / (place + FLATNESS), places from 1."""
 
-TRUST = 0.3
-"""Weight of the losses on the rows that were searched, if there are many rows for each feature."""
+LEFT_OUT_WEIGHT = 0.4
+"""Weight of the mean loss on the left-out rows, against that on the rows that were searched, corrected by its bias."""
 
 MANY_ROWS = 600
 """From this many rows on, the loss of a size is averaged with that of one size on either side, else of two."""
@@ -77,13 +78,6 @@ class CrossFit:
             orders.append(tuple(tuple(np.argsort(-each, kind="stable").tolist()) for each in scores))
         return cls(problem.n_rows or 1, tuple(orders))
 
-    def trust(self, n_features: int) -> float:
-        """Return the weight of the losses on the rows that were searched, against those on the left-out rows.
-
-        The first are less noisy, but too good: the more so, the more features there are for each row.
-        """
-        return TRUST * self.n_rows / (self.n_rows + n_features)
-
 
 def places_of(orders: tuple[tuple[tuple[int, ...], ...], ...], islands: int, n_features: int) -> IntArray:
     """Return the place of each feature, from 0, in each ranking: shape (G, C + 1, n), the last one for all rows."""
@@ -115,7 +109,12 @@ def draw_guided(places: IntArray, guide: IntArray, islands: IntArray, rng: Gener
     keys = rng.exponential(size=(count, n_features))
     guided = np.flatnonzero(guide)
     keys[guided] *= places[guide[guided] - 1, islands[guided]] + 1 + FLATNESS
-    return np.asarray(keys.argsort(axis=1).argsort(axis=1) < np.maximum(sizes, 1))
+    largest = min(n_features, int(sizes.max(initial=1)))
+    first = np.argpartition(keys, largest - 1, axis=1)[:, :largest]
+    first = np.take_along_axis(first, np.take_along_axis(keys, first, axis=1).argsort(axis=1), axis=1)
+    masks = np.zeros(keys.shape, dtype=bool)
+    np.put_along_axis(masks, first, np.arange(largest) < np.maximum(sizes, 1), axis=1)
+    return masks
 
 
 def weigh_guides(guide: IntArray, best: IntArray, count: int) -> FloatArray:
@@ -149,9 +148,19 @@ def prefixes(votes: FloatArray, places: IntArray, sizes: IntArray) -> tuple[Mask
     """
     guided = 1.0 / (places + 1 + FLATNESS)
     scores = np.concatenate([(votes + _TIE * guided.sum(axis=0))[None], guided])
-    place = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1, kind="stable")
-    masks = place[:, None, :] < sizes[:, None]
+    masks = np.zeros((len(scores), len(sizes), len(votes)), dtype=bool)
+    for ranking, own in zip(masks, scores, strict=True):
+        best = _best(own, int(sizes.max()))
+        for mask, size in zip(ranking, sizes, strict=True):
+            mask[best[:size]] = True
     return masks.reshape(-1, len(votes)), np.repeat(scores, len(sizes), axis=0)
+
+
+def _best(scores: FloatArray, count: int) -> IntArray:
+    """Return the features with the highest scores, best first; of equal ones, the first are taken."""
+    least = np.partition(scores, len(scores) - count)[len(scores) - count]
+    among = np.flatnonzero(scores >= least)
+    return among[np.argsort(-scores[among], kind="stable")][:count]
 
 
 def best_within_sizes(cardinality: IntArray, ranking: IntArray) -> IntArray:
@@ -181,9 +190,9 @@ def rank_finalists(
     prefixes: Masks,
     elite: Masks,
     left_out: FloatArray,
+    searched: FloatArray,
     within: FloatArray,
     sizes: int,
-    trust: float,
     n_rows: int,
     islands: Masks,
 ) -> Finalists:
@@ -197,24 +206,47 @@ def rank_finalists(
     prefixes : the prefixes of rankings of all rows, ranking by ranking, shape (K, n)
     elite : the best subsets of the islands for each size, shape (S, C, n)
     left_out : losses of the corresponding subset of each island on the rows it left out, shape (K + S, C)
+    searched : losses of the same subsets on the rows that the island searched, shape (K + S, C)
     within : losses of ``prefixes`` and then of ``elite`` on the rows that were searched, shape (K + S C,)
     sizes : number of sizes of each ranking
-    trust : weight of ``within``
     n_rows : number of rows: with many, the losses of neighbouring sizes say less than a size's own
     islands : the corresponding subset of each island, shape (K + S, C, n)
     """
     count, by_size = len(prefixes), within[len(prefixes) :].reshape(elite.shape[:2])
-    best = by_size.argmin(axis=1)
-    masks = np.concatenate([prefixes, elite[np.arange(len(elite)), best]])
-    reach = 1 if n_rows >= MANY_ROWS else 2
-    outside, inside = left_out.copy(), np.concatenate([within[:count], by_size.min(axis=1)])[:, None]
-    for losses in (outside, inside):
-        by_ranking = losses[:count].reshape(-1, sizes, losses.shape[1])
-        losses[:count] = _smooth(by_ranking, reach).reshape(count, -1)
-    paired = (1 - trust) * outside + trust * inside
-    fitness = paired.mean(axis=1)
+    masks = np.concatenate([prefixes, elite[np.arange(len(elite)), by_size.argmin(axis=1)]])
+    inside = np.concatenate([within[:count], by_size.min(axis=1)])
+    starts = [*range(0, count, sizes), count]
+    outside, blocks = left_out.copy(), left_out.shape[1]
+    by_ranking = left_out[:count].reshape(-1, sizes, blocks)
+    outside[:count] = _smooth(by_ranking, 1 if n_rows >= MANY_ROWS else 2).reshape(count, -1)
+    bias = left_out - searched
+    fitness = _estimate(inside, bias, outside, starts)
+    others = ~np.eye(blocks, dtype=bool)
+    without = [_estimate(searched[:, c], bias[:, others[c]], outside[:, others[c]], starts) for c in range(blocks)]
     order = np.lexsort((masks.sum(axis=1), fitness))
-    return Finalists(masks[order], fitness[order], paired[order], outside[order], islands[order])
+    return Finalists(
+        masks[order],
+        fitness[order],
+        paired=outside[order],
+        left_out=outside[order],
+        islands=islands[order],
+        without=np.stack(without, axis=1)[order] if blocks > 1 else None,
+    )
+
+
+def _estimate(searched: FloatArray, bias: FloatArray, outside: FloatArray, starts: list[int]) -> FloatArray:
+    """Return an estimate of the loss of each candidate on new rows, shape (K,).
+
+    The losses on the rows that were searched, ``searched`` (K,), are those of the candidate itself on many folds, but
+    too low, the more so, the larger the subset. ``bias`` (K, C) says by how much for the islands' subsets. Its mean is
+    noisy, so within a ranking, whose sizes ascend from each of ``starts``, it is made to ascend, too. The losses on the
+    left-out rows, ``outside`` (K, C), have no such bias, but are noisy.
+    """
+    excess = bias.mean(axis=1)
+    for start, stop in zip(starts, [*starts[1:], len(excess)], strict=True):
+        if stop > start:
+            excess[start:stop] = isotonic_regression(excess[start:stop])
+    return np.asarray((1 - LEFT_OUT_WEIGHT) * (searched + excess) + LEFT_OUT_WEIGHT * outside.mean(axis=1))
 
 
 def _smooth(losses: FloatArray, reach: int) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
 from subswarm.algorithms.base import State
 from subswarm.algorithms.elite.cross_fit import ELITE_SIZES
+from subswarm.algorithms.masks import sizes_of
 from subswarm.algorithms.sequential import Walk
 from subswarm.algorithms.state import Layout, StatePart
 
@@ -45,9 +46,16 @@ class Moves(StatePart):
 
     def after(self, before: Masks, children: Masks, better: Mask, memory: float) -> Moves:
         """Return what is known after a step to these children (C, P, n); ``better`` (C, P) tells which helped."""
-        moves = np.stack([children & ~before, before & ~children], axis=1)
-        helped = (moves & better[:, None, :, None]).sum(axis=2)
-        return Moves(memory * self.tried + moves.sum(axis=2), memory * self.helped + helped)
+        _, particles, n_features = children.shape
+        place = np.flatnonzero(before ^ children)
+        particle, feature = np.divmod(place, n_features)
+        kind = np.where(children.ravel()[place], ADD, REMOVE)
+        move = (particle // particles * 2 + kind) * n_features + feature
+        tried, helped = (
+            np.bincount(chosen, minlength=self.tried.size).reshape(self.tried.shape)
+            for chosen in (move, move[better.ravel()[particle]])
+        )
+        return Moves(memory * self.tried + tried, memory * self.helped + helped)
 
     def likelihood(self, caution: float) -> FloatArray:
         """Return the likelihood that adding and removing each feature helps, shape (C, 2, n).
@@ -109,7 +117,8 @@ class EliteSwarm(State):
     guide : number of the ranking that each particle was drawn by, 0 for none, shape (C * P,)
     places : place of each feature in the guides' rankings on the rows of each island, and on all rows, shape
         (G, C + 1, n); G is 0 unless the objective is cross-fitted
-    left_out : losses of each island's candidates on the rows it leaves out, shape (candidates, C); empty before that
+    left_out, searched : losses of each island's candidates on the rows it leaves out, and on those it searched, shape
+        (candidates, C); empty before that
     """
 
     layout: ClassVar[Layout | None] = Layout(
@@ -120,6 +129,7 @@ class EliteSwarm(State):
             "agreed": "agreed",
             "agreed_fitness": "agreed",
             "left_out": "left_out",
+            "searched": "left_out",
         },
         optional=("partitions",),
         ranges={
@@ -147,6 +157,7 @@ class EliteSwarm(State):
     guide: IntArray
     places: IntArray
     left_out: FloatArray
+    searched: FloatArray
 
     def is_consistent(self) -> bool:
         """Return whether the number of masks fits what they are evaluated for."""
@@ -173,7 +184,7 @@ class EliteSwarm(State):
     @property
     def cardinality(self) -> IntArray:
         """The size of each elite subset, shape (C * P,)."""
-        return np.asarray(self.elite.sum(axis=1))
+        return sizes_of(self.elite)
 
     @property
     def cardinality_likelihood(self) -> FloatArray:

@@ -33,6 +33,8 @@ from subswarm.algorithms.elite.cross_fit import (
     weigh_guides,
 )
 from subswarm.algorithms.elite.state import EliteSwarm, Moves, merge_keys, nested_by_agreement
+from subswarm.algorithms.elite.wide import WIDE, breed_few
+from subswarm.algorithms.masks import sizes_of
 from subswarm.algorithms.sequential import Walk, opening_search, opening_step_fits
 from subswarm.errors import SettingError
 
@@ -192,17 +194,18 @@ class TwoDElite(Algorithm[EliteSwarm]):
             guide=guide,
             places=places,
             left_out=np.empty((0, islands)),
+            searched=np.empty((0, islands)),
         )
 
     def step(self, state: EliteSwarm, fitness: FloatArray, progress: float, rng: Generator) -> EliteSwarm:
         """Learn from the losses, then ask for candidates of the walk, the agreed subsets or children of the elite."""
         islands = state.island_count
         if state.agreeing and state.partitions is not None:
-            losses = fitness.reshape(islands, -1).T.copy()
+            left_out, searched = (each.reshape(islands, -1).T.copy() for each in np.split(fitness, 2))
             spent = state.spent + len(fitness)
             best = best_within_sizes(state.cardinality, state.ranking()).ravel()
             masks = np.concatenate([self._prefixes(state, rng), state.elite[best]])
-            return replace(state, left_out=losses, masks=masks, partitions=None, spent=spent)
+            return replace(state, left_out=left_out, searched=searched, masks=masks, partitions=None, spent=spent)
         if state.agreeing:
             swarm = replace(state, agreed=state.masks, agreed_fitness=fitness, agreeing=False)
         elif state.walking:
@@ -218,7 +221,8 @@ class TwoDElite(Algorithm[EliteSwarm]):
                 [each for c in range(islands) for each in (self._prefixes(swarm, rng, c), swarm.elite[best[:, c]])]
             )
             owner = np.repeat(np.arange(islands), len(masks) // islands)
-            return replace(swarm, masks=masks, partitions=islands + owner, agreeing=True)
+            both = np.concatenate([islands + owner, owner])  # the rows an island leaves out, then those it searched
+            return replace(swarm, masks=np.concatenate([masks, masks]), partitions=both, agreeing=True)
         if islands > 1 and not len(swarm.agreed) and self._must_agree_now(swarm, progress):
             return replace(swarm, masks=self._agreed(swarm, rng), partitions=None, agreeing=True)
         swarm = self._refreshed(swarm, rng)
@@ -252,9 +256,9 @@ class TwoDElite(Algorithm[EliteSwarm]):
             prefixes,
             elite,
             state.left_out,
+            state.searched,
             state.agreed_fitness,
             sizes,
-            cross_fit.trust(n_features),
             cross_fit.n_rows,
             np.stack(of_islands, axis=1),
         )
@@ -280,21 +284,21 @@ class TwoDElite(Algorithm[EliteSwarm]):
 
     def _learnt(self, swarm: EliteSwarm, fitness: FloatArray) -> EliteSwarm:
         """Return the swarm with its elite and its knowledge of moves updated by the children's losses."""
-        children, sizes, before = swarm.masks, swarm.masks.sum(axis=1), swarm.cardinality
+        children, sizes, before = swarm.masks, sizes_of(swarm.masks), swarm.cardinality
         level = fitness == swarm.fitness
         better = (fitness < swarm.fitness) | (level & (sizes < before))
         taken = better | (
             level & (sizes == before)
         )  # equal children replace their parents too, so that the elite drifts
         by_island = (swarm.island_count, -1, children.shape[1])
-        begun = np.isinf(swarm.fitness)[:, None]  # a new particle has not moved: it is its own first child
+        begun = np.isinf(swarm.fitness)  # a new particle has not moved: it is its own first child
         return replace(
             swarm,
-            elite=np.where(taken[:, None], children, swarm.elite),
+            elite=_with_rows(swarm.elite, taken, children),
             fitness=np.where(taken, fitness, swarm.fitness),
             stagnation=np.where(better, 0, swarm.stagnation + 1),
             moves=swarm.moves.after(
-                np.where(begun, children, swarm.elite).reshape(by_island),
+                _with_rows(swarm.elite, begun, children).reshape(by_island),
                 children.reshape(by_island),
                 better.reshape(by_island[:2]),
                 self.memory if swarm.island_count == 1 else self.clan_memory,
@@ -351,10 +355,13 @@ class TwoDElite(Algorithm[EliteSwarm]):
             if not len(open_to):
                 break
             parents = np.repeat(open_to, tries)
-            draws = rng.random((len(parents), elite_numpy.CHOICES + n_features))
             expected = max(1, 2 ** (number - 1)) * direction
             mating = (order, place, parents, self.particles, self.radius, float(progress), float(self.recombination))
-            made = kernels.bred(swarm.elite, *mating, likelihood, expected, rules.fixed, draws)
+            if n_features > WIDE:
+                made = breed_few(swarm.elite, *mating, likelihood, expected, rules.fixed, rng)
+            else:
+                draws = rng.random((len(parents), elite_numpy.CHOICES + n_features))
+                made = kernels.bred(swarm.elite, *mating, likelihood, expected, rules.fixed, draws)
             made = rules.legalize(made, rng)
             keys = kernels.keys_of(made, islands[parents], swarm.words).reshape(-1, tries)
             chosen = kernels.first_unseen(keys, swarm.visited, taken)
@@ -381,8 +388,8 @@ class TwoDElite(Algorithm[EliteSwarm]):
         left = swarm.spent * (1 - progress) / progress
         needed = self.agreement_sizes * swarm.island_count
         if self.cross_fit is not None:
-            needed *= 2 * (len(swarm.places) + 1)
-            needed += ELITE_SIZES * swarm.island_count * (swarm.island_count + 1)
+            needed *= 3 * (len(swarm.places) + 1)
+            needed += ELITE_SIZES * swarm.island_count * (swarm.island_count + 2)
         return left < len(swarm.elite) + needed
 
     def _prefixes(self, swarm: EliteSwarm, rng: Generator, island: int | None = None) -> Masks:
@@ -402,6 +409,13 @@ class TwoDElite(Algorithm[EliteSwarm]):
         rules = self.rules(nested.shape[1])
         legal = rules.legalize(nested, rng, preference=np.broadcast_to(votes, nested.shape))
         return np.unique(legal, axis=0)
+
+
+def _with_rows(masks: Masks, rows: Mask, others: Masks) -> Masks:
+    """Return the masks with these rows of others."""
+    changed = masks.copy()
+    changed[rows] = others[rows]
+    return changed
 
 
 def _best_of_islands(swarm: EliteSwarm, count: int) -> Masks | None:

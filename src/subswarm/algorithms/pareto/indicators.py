@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from subswarm._types import FloatArray, IntArray, Mask
+from subswarm._types import FloatArray, IntArray, non_dominated
 
 __all__ = [
     "crowding_distance",
     "dominance_ranks",
     "hypervolume",
     "inverted_generational_distance",
-    "non_dominated",
     "survivors",
 ]
 
@@ -38,22 +37,6 @@ def dominance_ranks(points: FloatArray) -> IntArray:
         waiting = waiting - dominates[front].sum(axis=0)
         rank += 1
     return ranks
-
-
-def non_dominated(first: FloatArray, second: FloatArray) -> Mask:
-    """Return which points of two objectives no other point dominates; of equal points only the first one.
-
-    Examples
-    --------
-    >>> non_dominated(np.array([1.0, 2.0, 2.0, 3.0]), np.array([0.4, 0.3, 0.2, 0.2])).tolist()
-    [True, False, True, False]
-    """
-    order = np.lexsort((second, first))
-    ascending = second[order]
-    lowest_before = np.concatenate([[np.inf], np.minimum.accumulate(ascending)[:-1]])
-    keeps = np.zeros(len(first), dtype=bool)
-    keeps[order] = ascending < lowest_before
-    return keeps
 
 
 def crowding_distance(points: FloatArray) -> FloatArray:

@@ -15,11 +15,10 @@ from numpy.random import Generator
 
 from subswarm._checks import check_int, check_real
 from subswarm._compilation import kernel_or
-from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray
+from subswarm._types import FloatArray, IntArray, Mask, Masks, WordArray, non_dominated
 from subswarm.algorithms.base import State
 from subswarm.algorithms.elite import numpy as elite_numpy
 from subswarm.algorithms.elite.state import ADD, REMOVE, Moves, merge_keys
-from subswarm.algorithms.pareto.indicators import non_dominated
 from subswarm.algorithms.pareto.objectives import MultiObjective
 from subswarm.algorithms.sequential import Walk, opening_search, opening_step_fits
 from subswarm.algorithms.state import Layout

@@ -41,6 +41,12 @@ _RESULTS = 1 << 18
 """Sums (float32) that one product computes at most."""
 
 
+_MOST_MEASURED = 2000
+"""Columns up to which all of them are measured at first. A search of a wider table does not ask for most columns."""
+_LARGE, _ENOUGH_SUBSETS = 16, 8
+"""Subsets of more than a sixteenth of the columns are large, and from as many columns in them as eight subsets of all
+columns have, tables of all columns pay off."""
+
 _CACHED_ROWS = 4096
 """Rows whose probabilities are computed at a time, so that they stay in the cache."""
 
@@ -49,6 +55,7 @@ class GaussianNBEngine(FastEngine):
     """Scores `GaussianNB`, alone or behind one of scikit-learn's scalers."""
 
     name: ClassVar[str] = "gaussian_nb"
+    _can_measure_later: ClassVar[bool] = True
 
     def __init__(self, estimator: Estimator, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int) -> None:
         super().__init__(estimator, data, n_jobs=n_jobs, max_bytes=max_bytes)
@@ -58,7 +65,10 @@ class GaussianNBEngine(FastEngine):
         self._is_bare = recipe.scaler is None
         self._rows_of_classes: dict[int, list[IntArray]] = {}
         self._classes = FoldClasses.of(data)
-        self._tables = GaussianTables.of(data, recipe.scaler, recipe.model, self._classes, max_bytes)
+        self._scaler = recipe.scaler
+        self._is_wide = self._can_measure_later and self._needs == "labels" and data.n_features > _MOST_MEASURED
+        self._in_large_subsets = 0
+        self._tables = self._make_tables(known=not self._is_wide)
         self._products: GaussianProducts | None = None
         self._worth_tables = _WORTH_TABLES
         self._threads = n_threads(n_jobs)
@@ -77,6 +87,9 @@ class GaussianNBEngine(FastEngine):
             and not np.isnan(data.X).any()
             and _settings_are_valid(recipe.model, data)
         )
+
+    def _make_tables(self, *, known: bool) -> GaussianTables:
+        return GaussianTables.of(self._data, self._scaler, self._model, self._classes, self._max_bytes, known=known)
 
     @property
     def facts(self) -> dict[str, int]:
@@ -99,12 +112,22 @@ class GaussianNBEngine(FastEngine):
 
     def _codes(self, masks: Masks) -> tuple[Codes, BoolArray]:
         """Return the predicted class of each test row, (P, all test rows), and the masks whose fit fails, (P,)."""
+        if self._is_wide:
+            self._expect_large_subsets(masks)
         tables = self._tables
         codes = np.empty((len(masks), len(self._classes.codes)), dtype=np.int16)
         doubts = np.empty((len(masks), self._data.n_folds), dtype=np.int64)
-        for start, stop in tables.batches(masks):
+        for start, stop in [(0, len(masks))] if self._is_wide else tables.batches(masks):
             self._classify(masks[start:stop], codes[start:stop], doubts[start:stop])
         return codes, self._recheck(masks, codes, doubts)
+
+    def _expect_large_subsets(self, masks: Masks) -> None:
+        """Measure all columns of a wide table if several subsets had a good part of them."""
+        columns = int(np.count_nonzero(masks))
+        if columns * _LARGE > masks.size:
+            self._in_large_subsets += columns
+        if self._in_large_subsets > _ENOUGH_SUBSETS * self._data.n_features:
+            self._is_wide, self._tables = False, self._make_tables(known=True)
 
     def _recheck(self, masks: Masks, codes: Codes, doubts: Int64Array) -> BoolArray:
         """Replace the codes of folds with doubtful rows by the model's own; returns the masks whose fit fails."""
@@ -122,9 +145,17 @@ class GaussianNBEngine(FastEngine):
         """Predict classes, and count for each mask and fold how many of them are in doubt."""
         tables = self._tables
         columns, starts = column_lists(masks)
-        widest, slots, known = tables.widest_and_slots(masks)
+        if self._is_wide:  # tables for a smoothing have all columns, and subsets are small
+            chosen = np.zeros(self._data.n_features, dtype=bool)
+            chosen[columns] = True
+            tables.measure(chosen, self._data, self._scaler, self._classes)
+            columns = tables.place[columns]
+            widest = tables.widest_of(columns, starts)
+            slots, known = np.full(widest.shape, -1, dtype=np.int64), False
+        else:
+            widest, slots, known = tables.widest_and_slots(masks)
         work = len(columns) * len(self._classes.codes) * tables.most_classes
-        if work >= self._worth_tables and product_kernels() is not None:
+        if not self._is_wide and work >= self._worth_tables and product_kernels() is not None:
             if self._products is None:
                 self._products = GaussianProducts(tables, self._max_bytes // 4)
             products = self._products
@@ -141,7 +172,7 @@ class GaussianNBEngine(FastEngine):
 
                 spread(classify_pieces, self._data.n_folds * -(-len(masks) // block), threads, blas=True)
                 return
-        if not known:
+        if not known and not self._is_wide:
             slots = tables.slots_worth_it(widest, np.diff(starts))
         threads = self._threads if work > _WORTH_THREADS else 1
         kernels, gaussians = gaussian_kernels(), tables.gaussians()
@@ -287,18 +318,20 @@ class GaussianNBEngine(FastEngine):
     def assemble(self, columns: IntArray, fold: int) -> tuple[Classifier, FloatArray]:
         """Return a fitted `GaussianNB` for these columns and the fold's test rows, bit for bit as a fit gives it."""
         tables = self._tables
+        tables.measure(np.isin(np.arange(self._data.n_features), columns), self._data, self._scaler, self._classes)
         if not self._is_known(columns, fold):
             return self._fitted(columns, self._data.folds[fold])
         model = clone(self._model)
         n_classes = len(self._classes.classes[fold])
         model.classes_ = self._classes.classes[fold]
         model.n_features_in_ = len(columns)
+        rows, columns = tables.test_rows(columns, fold), tables.place[columns]
         model.epsilon_ = model.var_smoothing * tables.variance[fold, columns].max()
         model.theta_ = np.ascontiguousarray(tables.theta[fold, columns, :n_classes].T)
         model.var_ = np.ascontiguousarray(tables.class_variance[fold, columns, :n_classes].T) + model.epsilon_
         model.class_count_ = tables.class_count[fold, :n_classes]
         model.class_prior_ = tables.prior[fold, :n_classes]
-        return model, tables.test_rows(columns, fold)
+        return model, rows
 
 
 class _Normaliser(GaussianNB):  # type: ignore[misc]
@@ -375,10 +408,11 @@ def _normalises_alike() -> bool:
 
 
 def _settings_are_valid(model: GaussianNB, data: FoldedData) -> bool:
-    """Return whether scikit-learn accepts the model's settings in every fold."""
+    """Return whether scikit-learn accepts the model's settings in every fold: this depends on the number of classes."""
     try:
-        for fold in data.folds:
-            clone(model).fit(np.zeros((len(fold.train), 1)), data.y[fold.train])
+        classes = [np.unique(data.y[fold.train]) for fold in data.folds]
+        for labels in {len(labels): labels for labels in classes}.values():
+            clone(model).fit(np.zeros((len(labels), 1)), labels)
     except Exception:
         return False
     return True

@@ -114,7 +114,8 @@ def _judge_without(
             constant = -0.5 * np.log(2.0 * np.pi * v) if v > _TOO_SMALL else np.nan
             own.constant[0, j, c] = constant
             own.half_precision[0, j, c] = 0.5 / v if v != 0.0 else np.inf
-            own.swing[0, j, c] = own.mean_error[f, j, c] / np.sqrt(2.0 * v) if v != 0.0 else np.nan
+            if len(chosen) == 1:  # otherwise it is not used
+                own.swing[0, j, c] = own.mean_error[f, j, c] / np.sqrt(2.0 * v) if v != 0.0 else np.nan
             own.magnitude[0, c] += abs(constant) if abs(constant) < np.inf else 0.0
     only = int(np.int64(0))  # not a literal, for which `judge_fold` would be compiled once more
     add_constants(chosen, f, only, own, terms)

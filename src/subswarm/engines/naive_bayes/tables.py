@@ -23,7 +23,7 @@ A class is certain to win if ``fixed - base - (1 + rate) * quadratic`` of it is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import NamedTuple, TypeVar
 
@@ -31,7 +31,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.naive_bayes import GaussianNB
 
-from subswarm._types import FloatArray, IntArray, Masks
+from subswarm._types import FloatArray, IntArray, Mask, Masks
 from subswarm.engines.data import FoldedData, Int64Array
 from subswarm.engines.fast import FoldClasses, kernels_of
 from subswarm.engines.recipe import scaled_rows
@@ -118,7 +118,9 @@ class Gaussians(NamedTuple):
 
 @dataclass(eq=False)
 class GaussianTables:
-    """The moments of the training rows (F folds, at most C classes, n columns), and the test rows to classify.
+    """The moments of the training rows (F folds, at most C classes), and the test rows to classify.
+
+    The n columns are those of the data, or room for those that were measured so far.
 
     Attributes
     ----------
@@ -127,8 +129,9 @@ class GaussianTables:
     class_count, prior : (F, C)
     rows : test rows, fold after fold, each fold column by column
     mean_error : (F, n, C), how far the means of a single column can be off, because they are summed in another order
-    order : (F, n), columns from the largest variance to the smallest
+    order : (F, n), columns from the largest variance to the smallest; (F, 0) if they are measured later
     alike : (F, n), the column that represents all columns with the same variance
+    place : where in these arrays each column of the data is, -1 if it is not measured yet; if all are, at its index
     slot : (F, n), where the tables for that widest column are; -1 if they are not made yet
     lacked : (F, n), how many columns were computed without such tables
     """
@@ -150,6 +153,7 @@ class GaussianTables:
     slack: float
     slack_alone: float
     capacity: int
+    place: Int64Array
     slot: Int64Array = field(init=False)
     lacked: Int64Array = field(init=False)
     used: int = field(init=False, default=0)
@@ -170,50 +174,92 @@ class GaussianTables:
         model: GaussianNB,
         classes: FoldClasses,
         max_bytes: int,
+        *,
+        known: bool = True,
     ) -> GaussianTables:
-        """Compute the moments of all folds; the tables take at most a quarter of ``max_bytes``."""
+        """Compute the moments of all folds, or of no column yet; the tables take at most a quarter of ``max_bytes``."""
         F, n = data.n_folds, data.n_features
-        C = max(len(known) for known in classes.classes)
-        theta, variances, mean_error = np.zeros((3, F, n, C))
-        variance, counts = np.empty((F, n)), np.zeros((F, C))
-        blocks = []
+        C = max(len(labels) for labels in classes.classes)
+        counts = np.zeros((F, C))
+        for f, labels in enumerate(classes.classes):
+            counts[f, : len(labels)] = [np.count_nonzero(data.y[data.folds[f].train] == label) for label in labels]
+        prior = counts / counts.sum(axis=1, keepdims=True) if model.priors is None else np.zeros((F, C))
+        if model.priors is not None:
+            prior[:] = np.asarray(model.priors, dtype=np.float64)
         with np.errstate(all="ignore"):
-            for f, fold in enumerate(data.folds):
-                train, test = scaled_rows(data.X, fold, scaler)
-                blocks.append(test.T.ravel())
-                variance[f] = train.var(axis=0)
-                target = data.y[fold.train]
-                for c, label in enumerate(classes.classes[f]):
-                    rows = train[target == label]
-                    theta[f, :, c], variances[f, :, c] = rows.mean(axis=0), rows.var(axis=0)
-                    counts[f, c] = len(rows)
-                    mean_error[f, :, c] = 4 * (len(rows) + 4) * EPS * np.abs(rows).max(axis=0)
-            prior = counts / counts.sum(axis=1, keepdims=True) if model.priors is None else np.zeros((F, C))
-            if model.priors is not None:
-                prior[:] = np.asarray(model.priors, dtype=np.float64)
             log_prior = np.log(prior)
-        order = np.argsort(-variance, axis=1, kind="stable")
         slot_bytes = 3 * C * n * 8
         slack, slack_alone = slacks(len(data.X))
-        return cls(
+        theta, variances, mean_error = np.zeros((3, F, 0, C))
+        tables = cls(
             var_smoothing=float(model.var_smoothing),
             sizes=classes.sizes.astype(np.int64),
-            row_starts=np.concatenate([[0], np.cumsum(classes.sizes * n)[:-1]]).astype(np.int64),
-            n_classes=np.array([len(known) for known in classes.classes], dtype=np.int64),
-            rows=np.concatenate(blocks),
+            row_starts=np.zeros(F, dtype=np.int64),
+            n_classes=np.array([len(labels) for labels in classes.classes], dtype=np.int64),
+            rows=np.empty(0),
             theta=theta,
             class_variance=variances,
-            variance=variance,
+            variance=np.empty((F, 0)),
             class_count=counts,
             prior=prior,
             log_prior=log_prior,
             mean_error=mean_error,
-            order=order,
-            alike=_alike(variance, order),
+            order=np.empty((F, 0), dtype=np.int64),
+            alike=np.empty((F, 0), dtype=np.int64),
             slack=slack,
             slack_alone=slack_alone,
             capacity=max(F, max_bytes // 4 // slot_bytes),
+            place=np.full(n, -1, dtype=np.int64),
         )
+        if not known:
+            return tables
+        tables.measure(np.ones(n, dtype=bool), data, scaler, classes)
+        order, alike = np.argsort(-tables.variance, axis=1, kind="stable"), np.empty((F, n), dtype=np.int64)
+        for f, columns in enumerate(order):
+            alike[f, columns] = columns[_first_alike(tables.variance[f, columns])]
+        return replace(tables, order=order, alike=alike)
+
+    def measure(self, wanted: Mask, data: FoldedData, scaler: TransformerMixin | None, classes: FoldClasses) -> None:
+        """Compute the moments of these columns of the data, unless they are known."""
+        new = np.flatnonzero(wanted & (self.place < 0))
+        if not len(new):
+            return
+        used, count = int(self.place.max()) + 1, len(new)
+        own = slice(used, used + count)
+        self._make_columns(used + count)
+        self.place[new] = np.arange(used, used + count)
+        if count == 1 and len(wanted) > 1:  # NumPy sums a single column in another order than several
+            new = np.append(new, (new + 1) % len(wanted))
+        X = data.X if count == len(wanted) else data.X[:, new]
+        with np.errstate(all="ignore"):
+            for f, fold in enumerate(data.folds):
+                train, test = scaled_rows(X, fold, scaler)
+                self.test_columns(f)[own] = test.T[:count]
+                self.variance[f, own] = _moments(train)[1][:count]
+                target = data.y[fold.train]
+                for c, label in enumerate(classes.classes[f]):
+                    rows = train[target == label]
+                    means, variances = _moments(rows)
+                    self.theta[f, own, c], self.class_variance[f, own, c] = means[:count], variances[:count]
+                    largest = np.abs(rows).max(axis=0)[:count]
+                    self.mean_error[f, own, c] = 4 * (len(rows) + 4) * EPS * largest
+
+    def _make_columns(self, wanted: int) -> None:
+        """Make room for the moments of so many columns, or for more, so that this is seldom necessary."""
+        have, most = self.variance.shape[1], len(self.place)
+        if wanted <= have:
+            return
+        room = min(most, max(wanted, 2 * have))
+        before = [self.test_columns(f) for f in range(len(self.sizes))]
+        self.row_starts = np.concatenate([[0], np.cumsum(self.sizes * room)[:-1]]).astype(np.int64)
+        self.rows = np.empty(int(self.sizes.sum()) * room)
+        for name in ("theta", "class_variance", "mean_error", "variance"):
+            old = getattr(self, name)
+            grown = np.zeros((len(old), room, *old.shape[2:]))
+            grown[:, :have] = old
+            setattr(self, name, grown)
+        for f, rows in enumerate(before):
+            self.test_columns(f)[:have] = rows
 
     @property
     def most_classes(self) -> int:
@@ -281,7 +327,7 @@ class GaussianTables:
 
     def joint_log_likelihood(self, columns: IntArray, fold: int) -> FloatArray:
         """Return what `GaussianNB` computes for each class and test row, (C, rows): the same sums in the same order."""
-        C, rows = self.n_classes[fold], self.test_rows(columns, fold)
+        C, rows, columns = self.n_classes[fold], self.test_rows(columns, fold), self.place[columns]
         theta = np.ascontiguousarray(self.theta[fold, columns, :C].T)
         v = np.ascontiguousarray(self.class_variance[fold, columns, :C].T)
         v += self.var_smoothing * self.variance[fold, columns].max()
@@ -291,17 +337,28 @@ class GaussianTables:
 
     def is_reliable(self, columns: IntArray, fold: int) -> bool:
         """Return whether the fold's scaled columns are known to the last bit, and scikit-learn accepts their values."""
-        known = not np.isnan(self.variance[fold, columns]).any()
-        return known and bool(np.isfinite(self.test_columns(fold)[columns]).all())
+        known = not np.isnan(self.variance[fold, self.place[columns]]).any()
+        return known and bool(np.isfinite(self.test_rows(columns, fold)).all())
 
     def test_rows(self, columns: IntArray, fold: int) -> FloatArray:
         """Return the fold's test rows on these columns, as the model gets them."""
-        return np.ascontiguousarray(self.test_columns(fold)[columns].T)
+        return np.ascontiguousarray(self.test_columns(fold)[self.place[columns]].T)
 
     def test_columns(self, fold: int) -> FloatArray:
         """Return the fold's test rows, column by column, (n, rows)."""
         start, size = self.row_starts[fold], self.sizes[fold]
         return self.rows[start : start + size * self.variance.shape[1]].reshape(-1, size)
+
+    def widest_of(self, columns: Int64Array, starts: Int64Array) -> Int64Array:
+        """Return the place of the column that sets the smoothing of each mask in each fold, (P, F).
+
+        ``columns`` has the places of the columns of mask after mask, which start at ``starts``.
+        """
+        variance = self.variance[:, columns]
+        variance[np.isnan(variance)] = -np.inf
+        largest = np.repeat(np.maximum.reduceat(variance, starts[:-1], axis=1), np.diff(starts), axis=1)
+        place = np.where(variance == largest, np.arange(len(columns)), len(columns))
+        return np.ascontiguousarray(columns[np.minimum.reduceat(place, starts[:-1], axis=1)].T)
 
     def widest_and_slots(self, masks: Masks) -> tuple[Int64Array, Int64Array, bool]:
         """Return the column that sets the smoothing, or represents it, and its slot, each (P, F).
@@ -342,16 +399,27 @@ def tables_for(v: FloatArray, mean_error: FloatArray) -> tuple[FloatArray, Float
         return np.stack([constant, 0.5 / v, swing_of(mean_error, v)]), np.asarray(magnitude)
 
 
-def _alike(variance: FloatArray, order: Int64Array) -> Int64Array:
-    """Return, for each fold and column, the first column by variance that has the same variance up to rounding."""
-    alike = np.empty(variance.shape, dtype=np.int64)
-    for f, row in enumerate(variance):
-        stands = -1
-        for column in order[f]:
-            if stands < 0 or not row[column] >= row[stands] * (1 - SAME_SMOOTHING):
-                stands = int(column)
-            alike[f, column] = stands
-    return alike
+def _moments(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the means and variances of the columns with the bits of ``mean`` and ``var``, which take twice as long."""
+    means = np.add.reduce(rows, axis=0) / len(rows)
+    gaps = rows - means
+    gaps *= gaps
+    return means, np.add.reduce(gaps, axis=0) / len(rows)
+
+
+def _first_alike(variance: FloatArray) -> IntArray:
+    """Return, for variances from the largest to the smallest, the place of the first that is equal up to rounding."""
+    first = np.arange(len(variance))
+    is_near = np.append(False, variance[1:] >= variance[:-1] * (1 - SAME_SMOOTHING))
+    starts = np.flatnonzero(~is_near)
+    stops = np.append(starts[1:], len(variance))
+    for run in np.flatnonzero(stops - starts > 1):
+        start, stop = int(starts[run]), int(stops[run])
+        while start < stop:  # a run whose ends differ has several groups
+            end = start + int((variance[start:stop] >= variance[start] * (1 - SAME_SMOOTHING)).sum())
+            first[start:end] = start
+            start = end
+    return first
 
 
 def gaussian_kernels() -> ModuleType:

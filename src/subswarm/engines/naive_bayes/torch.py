@@ -31,6 +31,7 @@ class TorchGaussianNBEngine(GaussianNBEngine):
     """Scores `GaussianNB`, alone or behind one of scikit-learn's scalers."""
 
     name: ClassVar[str] = "gaussian_nb-torch"
+    _can_measure_later: ClassVar[bool] = False
 
     def __init__(
         self, estimator: Estimator, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int, device: str = "cpu"

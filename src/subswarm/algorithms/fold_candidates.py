@@ -1,4 +1,4 @@
-"""Fold racing: candidates are scored fold by fold, and given up once they are clearly behind what they must beat.
+"""Candidates that are scored fold by fold, and given up once they are clearly behind what they must beat.
 
 For an expensive model, each fold is a fit. A candidate that is clearly worse after two folds of ten costs two fits
 instead of ten. The decision uses paired differences: the losses of the candidate and of the subset to beat on the same
@@ -15,11 +15,11 @@ import numpy as np
 from subswarm._types import FloatArray, IntArray, Mask, Masks
 from subswarm.algorithms.state import Layout, StatePart
 
-__all__ = ["FoldRace"]
+__all__ = ["FoldCandidates"]
 
 
 @dataclass(frozen=True, eq=False)
-class FoldRace(StatePart):
+class FoldCandidates(StatePart):
     """Q candidates on their way through C folds.
 
     Attributes
@@ -49,7 +49,7 @@ class FoldRace(StatePart):
     turn: int
 
     @classmethod
-    def begin(cls, candidates: Masks, to_beat: FloatArray, slack: FloatArray, first: int) -> FoldRace:
+    def begin(cls, candidates: Masks, to_beat: FloatArray, slack: FloatArray, first: int) -> FoldCandidates:
         """Return the start of a race of these candidates."""
         return cls(
             candidates,
@@ -83,13 +83,13 @@ class FoldRace(StatePart):
         masks = self.candidates[self.running]
         return masks, np.full(len(masks), self.fold, dtype=np.intp)
 
-    def against_leader(self, fitness: FloatArray) -> FoldRace:
+    def against_leader(self, fitness: FloatArray) -> FoldCandidates:
         """Return the race with the candidate to beat that is best after these losses on the next fold."""
         losses = self.losses[self.running]
         losses[:, self.fold] = fitness
         return replace(self, to_beat=np.tile(losses[losses.sum(axis=1).argmin()], (len(self.losses), 1)))
 
-    def told(self, fitness: FloatArray, noise: float, caution: float) -> FoldRace:
+    def told(self, fitness: FloatArray, noise: float, caution: float) -> FoldCandidates:
         """Return the race after a fold: candidates that are clearly behind are given up.
 
         A candidate is clearly behind if the mean of its paired differences exceeds its slack by more than ``caution``

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from subswarm._checks import check_int, check_real
 from subswarm._types import FloatArray, IntArray, Mask, Masks
 from subswarm.algorithms.base import Finalists, State
-from subswarm.algorithms.fold_race import FoldRace
+from subswarm.algorithms.fold_candidates import FoldCandidates
 from subswarm.algorithms.race import Wrapper, keys_of, with_masks
 from subswarm.algorithms.state import Layout
 
@@ -41,7 +41,7 @@ class FoldwiseRaceState(State):
     masks: Masks
     partitions: IntArray = field()
     inner: State
-    race: FoldRace
+    race: FoldCandidates
     known: Masks
     known_losses: FloatArray
     noise: float
@@ -109,7 +109,7 @@ class FoldwiseRace(Wrapper[FoldwiseRaceState]):
     def begin(self, n_features: int, rng: Generator) -> FoldwiseRaceState:
         inner = self.algorithm.begin(n_features, rng)
         known, losses = np.empty((0, n_features), dtype=bool), np.empty((0, self.n_partitions or 1))
-        race = FoldRace.begin(known, losses, np.empty(0), 0)
+        race = FoldCandidates.begin(known, losses, np.empty(0), 0)
         empty = FoldwiseRaceState(known, np.empty(0, dtype=np.intp), inner, race, known, losses, 0.0, 0)
         return self._new_race(empty, inner)
 
@@ -158,7 +158,7 @@ class FoldwiseRace(Wrapper[FoldwiseRaceState]):
             is_known = found >= 0
             to_beat[is_known] = state.known_losses[found[is_known]]
         slack = np.where(is_known & (state.noise > 0), 0.0, np.inf)
-        race = FoldRace.begin(inner.masks, to_beat, slack, state.rounds % folds)
+        race = FoldCandidates.begin(inner.masks, to_beat, slack, state.rounds % folds)
         masks, partitions = race.asked
         return replace(
             state, masks=masks, partitions=partitions, inner=inner, race=race, rounds=state.rounds + 1
