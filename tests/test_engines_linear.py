@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sklearn.base import is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
@@ -18,7 +19,10 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from engine_oracle import UCI, fast, folded, masks_of_all_sizes, true_losses
 from subswarm.engines.base import engine_for
+from subswarm.engines.fast import column_lists
 from subswarm.engines.linear.engine import LinearEngine
+from subswarm.engines.linear.numpy import solve as solve_in_numpy
+from subswarm.engines.linear.tables import Scores
 from subswarm.testing import check_engine
 
 SCALERS = [None, StandardScaler(), MinMaxScaler(), RobustScaler()]
@@ -442,3 +446,31 @@ def test_columns_that_are_constant_in_a_fold_need_no_fit_of_ridge_classification
     engine = fast(model, data)
     assert np.array_equal(engine.fold_losses(masks), true_losses(model, data, masks))
     assert engine.facts["rechecked"] == 0
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LinearRegression(), Ridge(1e-3), Ridge(fit_intercept=False), RidgeClassifier(), LinearDiscriminantAnalysis()],
+    ids=name_of,
+)
+def test_bounds_for_all_subsets_are_not_below_the_sharp_ones(model):
+    solve = pytest.importorskip("subswarm.engines.linear.numba").solve
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 31))
+    X[:, 20:] = X[:, 9:20] + 0.1 * rng.normal(size=(120, 11))
+    y = rng.integers(0, 3, 120) if is_classifier(model) else X @ rng.normal(size=31)
+    engine = fast(model, folded(model, X, y, cv=3))
+    _, _, systems, _ = next(engine._blocks())
+    masks = masks_of_all_sizes(31)
+    columns, starts = column_lists(masks)
+    sharp, quick, unbounded = (Scores.room(len(masks), len(columns), 3, systems.target.shape[2]) for _ in range(3))
+    solve_in_numpy(0, len(masks), columns, starts, systems, sharp)
+    solve(0, len(masks), columns, starts, systems._replace(small_error=1.0), quick)
+    solve(0, len(masks), columns, starts, systems._replace(small_error=0.0), unbounded)
+    assert np.isfinite(sharp.rate).all()
+    for found in (quick, unbounded):
+        assert np.allclose(found.weights, sharp.weights, rtol=1e-7, atol=1e-9)
+        assert np.allclose(found.constant, sharp.constant, rtol=1e-7, atol=1e-9)
+    assert (quick.rate > 0.99 * sharp.rate).all()
+    assert (quick.rate > 1.5 * sharp.rate).any()  # the bounds for all subsets were used
+    assert np.allclose(unbounded.rate, sharp.rate, rtol=1e-4)

@@ -44,6 +44,21 @@ def three_classes():
     return StandardScaler().fit_transform(X) * np.linspace(0.5, 3, 13), y
 
 
+@pytest.mark.parametrize(("rows", "columns", "n_classes"), [(150, 110, 2), (240, 60, 6), (300, 62, 17)])
+def test_many_weights_are_those_of_the_optimum(rows, columns, n_classes):
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(columns)
+    y = rng.permutation(np.arange(rows) % n_classes)
+    X = rng.normal(size=(rows, columns)) * rng.uniform(0.5, 2, columns) + rng.normal(size=(n_classes, columns))[y]
+    estimator = LogisticRegression(C=0.3)
+    data = folded(estimator, X, y, cv=3, scoring="neg_log_loss")
+    masks = np.ones((1, columns), dtype=bool)
+    engine = fast(estimator, data)
+    tight = clone(estimator).set_params(tol=1e-9, max_iter=10_000)
+    assert np.allclose(engine.fold_losses(masks), true_losses(tight, data, masks), rtol=1e-5)
+    assert engine.facts["rechecked"] == 0
+
+
 @pytest.mark.parametrize("table", [two_classes, three_classes])
 @pytest.mark.parametrize(
     "estimator",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 
 from subswarm._types import AnyArray, FloatArray, Masks
 from subswarm.datasets import load_dataset
+from subswarm.errors import DataError
 from subswarm.objective.objective import make_objective
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "gemm_rate",
     "geometric_mean",
     "half_full_masks",
+    "read_comparisons",
 ]
 
 SCALINGS = ("once", "fold", "none")
@@ -84,6 +87,7 @@ class Comparison:
     gemm_share : our rate of arithmetic operations, counted as a plain computation needs them, over the machine's rate
         for a matrix product; only for the models "nb" and "knn"
     scoring : name of the scorer
+    scaling, repeats : how it was measured
     """
 
     dataset: str
@@ -95,6 +99,8 @@ class Comparison:
     ours: float
     gemm_share: float | None
     scoring: str
+    scaling: str
+    repeats: int
 
     @property
     def ratio(self) -> float:
@@ -111,6 +117,7 @@ def compare(
     models: Iterable[str] = ("nb", "knn"),
     scorings: Iterable[str] = ("",),
     more: str | None = None,
+    store: Path | None = None,
 ) -> Iterator[Comparison]:
     """Measure each data set, model and scorer, alternating between both sides ``repeats`` times.
 
@@ -118,12 +125,17 @@ def compare(
     sides, in each "fold" by a pipeline, or not at all ("none"). ``more`` is a folder of .npz files with X and y; those
     with numbers as targets are measured, too. A scorer that fails in a fold of a data set (such as
     "roc_auc" with three classes) is left out; "" is the estimator's own score.
+
+    With ``store``, each comparison is added to that file as soon as it is measured, and comparisons that the file holds
+    already are returned without being measured again. So a run that was cut off goes on where it was.
     """
     names, models, scorings = list(names), list(models), list(scorings)
     tables: list[tuple[str, Callable[[], tuple[FloatArray, AnyArray]], bool]]
     tables = [(name, CLASSIFICATION_TABLES.get(name, partial(_load, name)), False) for name in names]
     tables += [(name, load, True) for name, load in REGRESSION_TABLES.items()]
     tables += [(path.stem, partial(_load_file, path), True) for path in _regression_files(more)]
+    kept = read_comparisons(store) if store is not None and store.exists() else []
+    known = {_key(row): row for row in kept}
     rates = {"knn": gemm_rate(np.float32), "nb": gemm_rate(np.float64)}
     for name, load, is_regression in tables:
         own_models = [model for model in models if is_regressor(MODELS[model]()) == is_regression]
@@ -137,6 +149,11 @@ def compare(
             if scaling == "fold":
                 estimator = make_pipeline(StandardScaler(), estimator)
             for scoring in scorings:
+                own = "r2" if is_regression else "accuracy"
+                key = (name, model, scoring or own, scaling, repeats)
+                if key in known:
+                    yield known[key]
+                    continue
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     found = _measure(estimator, X, y, scoring or None, repeats, np.random.default_rng(seed))
@@ -144,8 +161,32 @@ def compare(
                     continue
                 way, theirs, ours = found
                 share = ours * _flops(model, X, y) / rates[model] if model in rates else None
-                own = "r2" if is_regression else "accuracy"
-                yield Comparison(name, X.shape[0], X.shape[1], model, way, theirs, ours, share, scoring or own)
+                row = Comparison(
+                    name, len(X), X.shape[1], model, way, theirs, ours, share, scoring or own, scaling, repeats
+                )
+                if store is not None:
+                    with store.open("a", encoding="utf-8") as lines:
+                        lines.write(json.dumps(asdict(row)) + "\n")
+                yield row
+
+
+def read_comparisons(store: Path) -> list[Comparison]:
+    """Return the comparisons that `compare` stored in a file; a last line that was cut off is left out."""
+    rows = []
+    lines = store.read_text(encoding="utf-8").splitlines(keepends=True)
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(Comparison(**json.loads(line)))
+        except (ValueError, TypeError) as error:
+            if number == len(lines) and not line.endswith("\n"):
+                store.write_text("".join(lines[:-1]), encoding="utf-8")
+                break
+            raise DataError(f"{store}, line {number}, is not a row of 'subswarm bench engines' ({error}).") from error
+    return rows
+
+
+def _key(row: Comparison) -> tuple[str, str, str, str, int]:
+    return row.dataset, row.model, row.scoring, row.scaling, row.repeats
 
 
 def _load(name: str) -> tuple[FloatArray, AnyArray]:
@@ -181,7 +222,8 @@ def _measure(
             return None
     except ValueError:
         return None
-    fast(half_full_masks(rng, _SWARM, X.shape[1]))
+    for _ in range(2):  # all kernels are compiled, and tables are made
+        fast.fresh()(half_full_masks(rng, _SWARM, X.shape[1]))
     ways: dict[str, Callable[[Masks], object]] = {
         "serial": lambda masks: [score(estimator, X[:, mask], y) for mask in masks],
         "folds": lambda masks: [score(estimator, X[:, mask], y, n_jobs=-1) for mask in masks],

@@ -43,6 +43,9 @@ def engines(
             help="A folder of .npz files with X and y, for regression; the variable SUBSWARM_MORE by default."
         ),
     ] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="A file of rows: new ones are added at once, and those in it are kept.")
+    ] = None,
 ) -> None:
     """Compare the fast engines with cross_val_score: evaluations per second on random half-full subsets."""
     from subswarm.bench.engines import MODELS, SCALINGS, compare, first_use_seconds, gemm_rate, geometric_mean
@@ -50,6 +53,7 @@ def engines(
 
     check_int("repeats", repeats, low=1)
     check_choice("scale", scale, SCALINGS)
+    check_output(store, option="--store")
     selected_models = models.split(",")
     for model in selected_models:
         check_choice("models", model, tuple(MODELS))
@@ -68,6 +72,7 @@ def engines(
         models=selected_models,
         scorings=scoring.split(","),
         more=more or os.environ.get("SUBSWARM_MORE"),
+        store=store,
     ):
         ratios.setdefault((row.model, row.scoring), []).append(row.ratio)
         share = "" if row.gemm_share is None else f"{row.gemm_share:.0%}"

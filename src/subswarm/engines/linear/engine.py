@@ -17,6 +17,7 @@ So predicted classes equal scikit-learn's, and predicted numbers agree to about 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -36,6 +37,10 @@ _WITH_BLAS = 96
 """Subsets of more columns are solved with BLAS."""
 
 
+_SMALL_ERRORS = {"labels": 1e-6, "values": 1e-7}
+"""Relative errors of weights that leave hardly any row in doubt; the order of the rows needs smaller ones."""
+
+
 class LinearEngine(PredictionEngine):
     """Scores linear and ridge regression, `RidgeClassifier` and `LinearDiscriminantAnalysis`, also behind a scaler."""
 
@@ -44,7 +49,8 @@ class LinearEngine(PredictionEngine):
 
     def __init__(self, estimator: Estimator, data: FoldedData, *, n_jobs: int | None = None, max_bytes: int) -> None:
         super().__init__(estimator, data, n_jobs=n_jobs, max_bytes=max_bytes)
-        self._rules = rules_for(self._recipe.model, min(len(fold.train) for fold in data.folds))
+        rules = rules_for(self._recipe.model, min(len(fold.train) for fold in data.folds))
+        self._rules = replace(rules, small_error=_SMALL_ERRORS.get(self._needs or "", rules.small_error))
         self._whole: tuple[Systems, TestRows] | None = None
 
     @classmethod

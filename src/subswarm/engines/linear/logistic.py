@@ -31,8 +31,6 @@ from subswarm.engines.recipe import class_codes, recipe_for
 
 __all__ = ["LogisticEngine"]
 
-_MOST_PARAMETERS = 300
-"""Weights of all classes together; Newton's method takes longer than scikit-learn's solver from there on."""
 _SEPARATED = 30.0
 """Without a penalty, weights of this size (columns of variance 1) say that the classes are separated: no optimum."""
 _SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")
@@ -136,21 +134,26 @@ class LogisticEngine(PredictionEngine):
         weights[F] = self._all_weights()
         penalty[F] = penalty[:F].mean(axis=0)
         left = [np.flatnonzero(~np.isin(np.arange(N), fold.train)) for fold in data.folds]
-        once = np.bincount(np.concatenate(left), minlength=N)
+        tests = [columns[:, fold.test] for fold in data.folds]
+        is_partition = bool((np.bincount(np.concatenate(left), minlength=N) == 1).all())
+        if is_partition:  # fold after fold
+            order = np.concatenate(left)
+            columns, targets, weights = columns[:, order], targets[:, order], weights[:, order]
+            bounds = np.cumsum([len(part) for part in left])[:-1]
+            left = np.split(np.arange(N), bounds)
         ones = np.vstack([columns, np.ones(N)])
         rows = LogisticRows(
-            columns,
-            targets,
-            weights,
+            np.ascontiguousarray(columns),
+            np.ascontiguousarray(targets),
+            np.ascontiguousarray(weights),
             penalty,
             (ones * weights[F]) @ ones.T,
             np.concatenate(left).astype(np.int64),
             np.concatenate([[0], np.cumsum([len(part) for part in left])]).astype(np.int64),
-            bool((once == 1).all()),
+            is_partition,
+            bool(((weights[:F] == 0) | (weights[:F] == weights[F])).all()),
             model.fit_intercept,
-            _MOST_PARAMETERS,
         )
-        tests = [columns[:, fold.test] for fold in data.folds]
         sizes = np.array([part.shape[1] for part in tests], dtype=np.int64)
         return rows, TestRows(
             np.concatenate([part.ravel() for part in tests]),

@@ -17,12 +17,18 @@ _BLOCK = 24
 """Rows of a symmetric product that are computed at a time."""
 _ENOUGH = 20
 """Rows for each weight from which a sample gives a good Hessian for the steps of all rows together."""
+_MOST_TOGETHER, _MOST_IN_FOLDS = 300, 1000
+"""Weights of all classes together up to which the Hessian is one matrix; beyond, each class has its own."""
+_MOST_WEIGHTS, _MOST_COLUMNS = 4000, 700
+"""Weights of all classes together, and of one class, from which on scikit-learn's solver takes less time."""
 _MORE_STEPS = 16
 """Multiplications by all rows that a step of a fold needs, times the number of such steps that a factor pays for."""
-_MEMORY = 8
-"""Steps of a fold that improve on an old Hessian."""
-_SLOW = 0.25
-"""How much shorter a step must be than the last one (squared) as long as a fold keeps its Hessian."""
+_MEMORY = 10
+"""Last steps that improve on an old Hessian."""
+_FULL_STEPS = 3
+"""Steps that follow a new Hessian."""
+_PATIENCE = 0.3
+"""Share of the cost of a new Hessian that steps with the old one take before it is given up."""
 _MAGIC = 6755399441055744.0
 _LOG2E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -103,13 +109,18 @@ def _set_residuals(p: FloatArray, targets: FloatArray, weights: FloatArray, out:
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
-def _add_hessian(Z: FloatArray, p: FloatArray, weights: FloatArray, work: FloatArray, hessian: FloatArray) -> None:
-    """Write the second derivatives of the loss, (K k, K k), for the rows (k, N) and their probabilities (K, N)."""
+def _set_hessian(Z: FloatArray, p: FloatArray, weights: FloatArray, work: FloatArray, hessian: FloatArray) -> None:
+    """Write the second derivatives of the loss for the rows (k, N) and their probabilities (K, N).
+
+    The shape is (1, K k, K k), or (K, k, k) for the derivatives within each class only.
+    """
     K, k = len(p), len(Z)
     N = Z.shape[1]
     curvature = np.empty(N)
     for a in range(K):
         for b in range(a + 1):
+            if a != b and len(hessian) > 1:
+                continue
             first, second = p[a], p[b]
             if a == b:
                 for i in range(N):
@@ -121,7 +132,7 @@ def _add_hessian(Z: FloatArray, p: FloatArray, weights: FloatArray, work: FloatA
                 row, scaled = Z[j], work[j]
                 for i in range(N):
                     scaled[i] = row[i] * curvature[i]
-            block = hessian[a * k : (a + 1) * k, b * k : (b + 1) * k]
+            block = hessian[a] if len(hessian) > 1 else hessian[0, a * k : (a + 1) * k, b * k : (b + 1) * k]
             for low in range(0, k, _BLOCK):  # symmetric, so that half of it is enough
                 high = min(low + _BLOCK, k)
                 block[low:high, :high] = np.dot(work[low:high], Z[:high].T)
@@ -132,86 +143,100 @@ def _add_hessian(Z: FloatArray, p: FloatArray, weights: FloatArray, work: FloatA
 
 
 @njit(nogil=True, cache=True)
-def _factor(hessian: FloatArray, penalty: FloatArray, K: int, matrix: FloatArray, inverse: FloatArray) -> bool:
-    """Invert the factor of the Hessian with its penalty, after scaling it to a diagonal of one; False if singular.
+def _factor(hessian: FloatArray, penalty: FloatArray, share: float, inverse: FloatArray) -> bool:
+    """Invert the factors of ``share`` times the Hessian with its penalty, scaled to a diagonal of one.
 
-    With K > 1 the classes' scores may all move together; a multiple of that direction makes the matrix regular
-    without changing a step, since no gradient points there.
+    Returns False if it is singular. If it is one matrix for several classes, their scores may all move together; a
+    multiple of that direction makes the matrix regular without changing a step, since no gradient points there.
     """
-    d, k = len(hessian), len(penalty)
-    for i in range(d):
-        matrix[i, : i + 1] = hessian[i, : i + 1]
-        matrix[i, i] += penalty[i % k]
-    if K > 1:
-        for j in range(k):
-            if penalty[j] == 0.0:
-                extra = matrix[j, j]
-                for a in range(K):
-                    for b in range(a + 1):
-                        matrix[a * k + j, b * k + j] += extra
-    sums = np.empty(d)
-    scale = np.empty(d)
-    for i in range(d):
-        if not matrix[i, i] > 0.0:
+    size, k = hessian.shape[1], len(penalty)
+    K = size // k
+    matrix, sums, scale = np.empty((size, size)), np.empty(size), np.empty(size)
+    for block in range(len(hessian)):
+        for i in range(size):
+            for j in range(i + 1):
+                matrix[i, j] = share * hessian[block, i, j]
+            matrix[i, i] += penalty[i % k]
+        if K > 1:
+            for j in range(k):
+                if penalty[j] == 0.0:
+                    extra = matrix[j, j]
+                    for a in range(K):
+                        for b in range(a + 1):
+                            matrix[a * k + j, b * k + j] += extra
+        for i in range(size):
+            if not matrix[i, i] > 0.0:
+                return False
+            scale[i] = 1.0 / np.sqrt(matrix[i, i])
+        for i in range(size):
+            for j in range(i + 1):
+                matrix[i, j] *= scale[i] * scale[j]
+        of_block = inverse[block]
+        if not _invert(matrix, of_block, sums, 1e-11):
             return False
-        scale[i] = 1.0 / np.sqrt(matrix[i, i])
-    for i in range(d):
-        for j in range(i + 1):
-            matrix[i, j] *= scale[i] * scale[j]
-    if not _invert(matrix, inverse, sums, 1e-11):
-        return False
-    for i in range(d):
-        for j in range(i + 1):
-            inverse[i, j] *= scale[j]
+        for i in range(size):
+            for j in range(i + 1):
+                of_block[i, j] *= scale[j]
     return True
 
 
 @njit(nogil=True, cache=True)
-def _step(inverse: FloatArray, gradient: FloatArray, step: FloatArray) -> float:
-    """Write the Newton step, and return its product with the gradient."""
-    whitened = np.dot(inverse, gradient)
-    step[:] = np.dot(inverse.T, whitened)
-    return float(np.dot(whitened, whitened))
+def _newton_step(inverse: FloatArray, gradient: FloatArray, step: FloatArray) -> None:
+    """Write the Newton step for the inverse factors of the Hessian."""
+    B, size = inverse.shape[0], inverse.shape[1]
+    for b in range(B):
+        own = slice(b * size, (b + 1) * size)
+        step[own] = np.dot(inverse[b].T, np.dot(inverse[b], gradient[own]))
+    if B > 1:  # the gradients of the classes add up to zero, and so do the weights
+        for i in range(size):
+            mean = 0.0
+            for b in range(B):
+                mean += step[b * size + i]
+            mean /= B
+            for b in range(B):
+                step[b * size + i] -= mean
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
-def _remember(
-    pairs: FloatArray, curvatures: FloatArray, place: int, step: FloatArray, before: FloatArray, after: FloatArray
-) -> None:
-    """Store the last step and how it changed the gradient."""
-    moved, change, total = pairs[place, 0], pairs[place, 1], 0.0
-    for i in range(len(step)):
-        moved[i] = -step[i]
-        change[i] = after[i] - before[i]
-        total += moved[i] * change[i]
-    curvatures[place] = total
+def _dot(one: FloatArray, other: FloatArray) -> float:
+    total = 0.0
+    for i in range(len(one)):
+        total += one[i] * other[i]
+    return total
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
 def _quasi_newton_step(
-    inverse: FloatArray, gradient: FloatArray, pairs: FloatArray, curvatures: FloatArray, step: FloatArray
+    inverse: FloatArray, gradient: FloatArray, pairs: FloatArray, curvatures: FloatArray, count: int, step: FloatArray
 ) -> float:
-    """Compute the step of L-BFGS from an old factor and the steps since then; returns its squared length."""
-    rest, shares = gradient.copy(), np.empty(len(pairs))
-    for m in range(len(pairs) - 1, -1, -1):
-        moved, change, total = pairs[m, 0], pairs[m, 1], 0.0
+    """Compute the step of L-BFGS from an old factor and the last of ``count`` moves; returns its squared length."""
+    rest, M = gradient.copy(), len(pairs)
+    shares = np.empty(M)
+    oldest = max(0, count - M)
+    for m in range(count - 1, oldest - 1, -1):
+        moved, change = pairs[m % M, 0], pairs[m % M, 1]
+        shares[m % M] = _dot(moved, rest) / curvatures[m % M] if curvatures[m % M] > 0.0 else 0.0
         for i in range(len(rest)):
-            total += moved[i] * rest[i]
-        shares[m] = total / curvatures[m] if curvatures[m] > 0.0 else 0.0
-        for i in range(len(rest)):
-            rest[i] -= shares[m] * change[i]
-    _step(inverse, rest, step)
-    for m in range(len(pairs)):
-        moved, change, total = pairs[m, 0], pairs[m, 1], 0.0
-        for i in range(len(rest)):
-            total += change[i] * step[i]
-        share = shares[m] - total / curvatures[m] if curvatures[m] > 0.0 else 0.0
+            rest[i] -= shares[m % M] * change[i]
+    _newton_step(inverse, rest, step)
+    for m in range(oldest, count):
+        moved, change = pairs[m % M, 0], pairs[m % M, 1]
+        share = shares[m % M] - _dot(change, step) / curvatures[m % M] if curvatures[m % M] > 0.0 else 0.0
         for i in range(len(rest)):
             step[i] += share * moved[i]
-    total = 0.0
-    for i in range(len(rest)):
-        total += gradient[i] * step[i]
-    return total
+    return float(_dot(gradient, step))
+
+
+@njit(nogil=True, cache=True)
+def _is_too_old(decrement: float, first: float, steps: int, goal: float, cost_step: float, cost_hessian: float) -> bool:
+    """Return whether a new Hessian pays off ``steps`` steps after the last one, when the decrement was ``first``."""
+    if not decrement < 1e100:
+        return True
+    if decrement <= goal or steps * cost_step < _PATIENCE * cost_hessian:
+        return False
+    rate = min((decrement / first) ** (1.0 / steps), 0.99)
+    left = np.log(decrement / goal) / -np.log(rate)
+    return bool(left * cost_step > cost_hessian + _FULL_STEPS * cost_step)
 
 
 @njit(nogil=True, cache=True)
@@ -221,7 +246,8 @@ def fit_logistic(
     """Fit all folds for masks ``first`` to ``last``, into ``scores``; a rate of 0 says that a fold converged.
 
     All rows together come first. The Hessian of a fold is that of all rows less that of the rows it leaves out, so the
-    Hessians of all folds take no longer than one. Each fold then needs a few steps with its own gradient.
+    Hessians of all folds take no longer than one. Each fold then needs a few steps with its own gradient. With many
+    weights, a Hessian is made only if it takes less time than the steps that it saves.
     """
     N, K, F = rows.columns.shape[1], len(rows.targets), len(rows.weights) - 1
     one = 1 if rows.intercept else 0
@@ -234,64 +260,115 @@ def fit_logistic(
         chosen = columns[starts[p] : starts[p + 1]]
         size = len(chosen)
         k = size + one
-        d = K * k
         for f in range(F):
             scores.rate[p, f], scores.base[p, f] = np.inf, np.inf
-        if d > rows.most_parameters:
+        if K * k > _MOST_WEIGHTS or k > _MOST_COLUMNS:
             continue
         Z, scaled = store[:k], scaled_store[:k]
         for i in range(size):
             Z[i] = rows.columns[chosen[i]]
         if one:
             Z[size] = 1.0
-        penalty = np.zeros(k)
-        matrix, inverse, hessian = np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
         U, G = np.zeros((K, k)), np.empty((K, k))
-        step = np.empty(d)
-        for i in range(size):
-            penalty[i] = rows.penalty[F, chosen[i]]
-        decrement, tried, ok = np.inf, 1.0, False
-        stride = max(1, N // (_ENOUGH * d))
-        sample, sample_weights = _sample(Z, rows.weights[F], stride)
-        p_sample, sample_work = np.empty((K, sample.shape[1])), np.empty((k, sample.shape[1]))
-        for turn in range(STEPS):
-            np.dot(U, Z, p_all)
-            _set_probabilities(p_all, K, work)
-            _set_residuals(p_all, rows.targets, rows.weights[F], residuals[:K])
-            np.dot(residuals[:K], Z.T, G)
-            for c in range(K):
-                for i in range(k):
-                    G[c, i] += penalty[i] * U[c, i]
-            if turn > 0:
-                slope = -np.dot(G.reshape(d), step)
-                if slope > 0.5 * decrement and tried > 1e-3:  # too far: go back to where the slope should vanish
-                    share = decrement / (decrement + slope)
-                    for c in range(K):
-                        for i in range(k):
-                            U[c, i] += (1.0 - share) * tried * step[c * k + i]
-                    tried *= share
-                    continue
-            if turn == 0:
-                _first_hessian(rows, chosen, K, hessian)
-            elif decrement > CLOSE:
+        if _fit_all(chosen, rows, Z, U, G, p_all, residuals[:K], work):
+            _fit_folds(p, starts[p], chosen, rows, scores, Z, scaled, U, G, p_all, margins, residuals, work)
+
+
+@njit(nogil=True, cache=True)
+def _fit_all(
+    chosen: Int64Array,
+    rows: LogisticRows,
+    Z: FloatArray,
+    U: FloatArray,
+    G: FloatArray,
+    p_all: FloatArray,
+    residuals: FloatArray,
+    work: FloatArray,
+) -> bool:
+    """Fit all rows together, roughly; returns whether that succeeds.
+
+    The weights are ``U``, their gradient without the penalty ``G``, the probabilities ``p_all``.
+    """
+    K, k = U.shape
+    d, N, F = K * k, Z.shape[1], len(rows.weights) - 1
+    B = 1 if d <= _MOST_TOGETHER else K
+    penalty = np.zeros(k)
+    for i in range(len(chosen)):
+        penalty[i] = rows.penalty[F, chosen[i]]
+    hessian, inverse = np.empty((B, d // B, d // B)), np.empty((B, d // B, d // B))
+    stride = max(1, N // (_ENOUGH * d))
+    n_sample = (N + stride - 1) // stride
+    cost_step = 2.0 * N * d + d * (d // B)
+    cost_hessian = (K * (K + 1) / 2 if B == 1 else K) * n_sample * k * k * 0.6 + 0.5 * d * float(d // B) ** 2
+    gradient, before, step = np.empty(d), np.empty(d), np.empty(d)
+    pairs, curvatures, known = np.empty((_MEMORY, 2, d)), np.empty(_MEMORY), 0
+    decrement, highest, tried, steps = np.inf, np.inf, 1.0, 0
+    for turn in range(2 * STEPS):
+        np.dot(U, Z, p_all)
+        _set_probabilities(p_all, K, work)
+        _set_residuals(p_all, rows.targets, rows.weights[F], residuals)
+        np.dot(residuals, Z.T, G)
+        for c in range(K):
+            for i in range(k):
+                gradient[c * k + i] = G[c, i] + penalty[i] * U[c, i]
+        if turn > 0:
+            slope = -_dot(gradient, step)
+            if slope > 0.5 * decrement and tried > 1e-3:  # too far: go back to where the slope should vanish
+                share = decrement / (decrement + slope)
+                for c in range(K):
+                    for i in range(k):
+                        U[c, i] += (1.0 - share) * tried * step[c * k + i]
+                tried *= share
+                continue
+            if decrement <= CLOSE:
+                return True
+            _remember(pairs[known % _MEMORY], curvatures, known % _MEMORY, tried, step, before, gradient)
+            known += 1
+        renews = turn == 0
+        if turn == 0:
+            _first_hessian(rows, chosen, K, hessian)
+        else:
+            steps += 1
+            decrement = _quasi_newton_step(inverse, gradient, pairs, curvatures, known, step)
+            renews = _is_too_old(decrement, highest, steps, CLOSE, cost_step, cost_hessian)
+            if renews:
+                sample, sample_weights = _sample(Z, rows.weights[F], stride)
+                p_sample = np.empty((K, n_sample))
                 for c in range(K):
                     p_sample[c] = p_all[c, ::stride]
-                _add_hessian(sample, p_sample, sample_weights, sample_work, hessian)
-            else:
-                ok = True
-                break
-            if not _factor(hessian, penalty, K, matrix, inverse):
-                break
-            decrement = _step(inverse, G.reshape(d), step)
-            if not decrement < 1e100:
-                break
-            tried = 1.0
-            for c in range(K):
-                for i in range(k):
-                    U[c, i] -= step[c * k + i]
-        if not ok:
-            continue
-        _fit_folds(p, starts[p], chosen, rows, scores, Z, scaled, U, p_all, margins, residuals, work)
+                _set_hessian(sample, p_sample, sample_weights, np.empty((k, n_sample)), hessian)
+        if renews:
+            if not _factor(hessian, penalty, 1.0, inverse):
+                return False
+            decrement = _quasi_newton_step(inverse, gradient, pairs, curvatures, 0, step)
+            known, steps, highest = 0, 0, decrement
+        if not decrement < 1e100:
+            return False
+        tried = 1.0
+        before[:] = gradient
+        for c in range(K):
+            for i in range(k):
+                U[c, i] -= step[c * k + i]
+    return False
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+def _remember(
+    pair: FloatArray,
+    curvatures: FloatArray,
+    place: int,
+    share: float,
+    step: FloatArray,
+    before: FloatArray,
+    after: FloatArray,
+) -> None:
+    """Store the last step, or the share of it that was taken, and how it changed the gradient."""
+    total = 0.0
+    for i in range(len(step)):
+        pair[0, i] = -share * step[i]
+        pair[1, i] = after[i] - before[i]
+        total += pair[0, i] * pair[1, i]
+    curvatures[place] = total
 
 
 @njit(nogil=True, cache=True)
@@ -316,30 +393,37 @@ def _first_hessian(rows: LogisticRows, chosen: Int64Array, K: int, hessian: Floa
     k = size + 1 if rows.intercept else size
     for a in range(K):
         for b in range(a + 1):
+            if a != b and len(hessian) > 1:
+                continue
             share = 0.25 if K == 1 else (1.0 / K if a == b else 0.0) - 1.0 / K**2
+            block = hessian[a] if len(hessian) > 1 else hessian[0, a * k : (a + 1) * k, b * k : (b + 1) * k]
             for i in range(k):
                 source = chosen[i] if i < size else n
                 for j in range(k):
                     other = chosen[j] if j < size else n
-                    hessian[a * k + i, b * k + j] = share * rows.gram[source, other]
+                    block[i, j] = share * rows.gram[source, other]
 
 
 @njit(nogil=True, cache=True)
-def _add_left_out(f: int, rows: LogisticRows, Z: FloatArray, p_all: FloatArray, hessian: FloatArray) -> None:
-    """Write the Hessian of the rows that a fold leaves out."""
-    K, k = len(p_all), len(Z)
-    left = rows.left[rows.left_starts[f] : rows.left_starts[f + 1]]
-    part, p_left = np.empty((k, len(left))), np.empty((K, len(left)))
-    weights = np.empty(len(left))
-    for i in range(len(left)):
-        weights[i] = rows.weights[len(rows.weights) - 1, left[i]]
-    for j in range(k):
+def _take_left_out(
+    f: int, rows: LogisticRows, Z: FloatArray, p_all: FloatArray, part: FloatArray, p_left: FloatArray
+) -> Int64Array:
+    """Copy the columns and probabilities of the rows that a fold leaves out; returns these rows."""
+    start, stop = rows.left_starts[f], rows.left_starts[f + 1]
+    left = rows.left[start:stop]
+    if rows.is_partition:
+        for j in range(len(Z)):
+            part[j] = Z[j, start:stop]
+        for c in range(len(p_all)):
+            p_left[c] = p_all[c, start:stop]
+        return left
+    for j in range(len(Z)):
         for i in range(len(left)):
             part[j, i] = Z[j, left[i]]
-    for c in range(K):
+    for c in range(len(p_all)):
         for i in range(len(left)):
             p_left[c, i] = p_all[c, left[i]]
-    _add_hessian(part, p_left, weights, np.empty((k, len(left))), hessian)
+    return left
 
 
 @njit(nogil=True, cache=True)
@@ -352,66 +436,84 @@ def _fit_folds(
     Z: FloatArray,
     scaled: FloatArray,
     U: FloatArray,
+    G_all: FloatArray,
     p_all: FloatArray,
     margins: FloatArray,
     residuals: FloatArray,
     work: FloatArray,
 ) -> None:
-    """Fit the folds, from weights ``U`` for all rows and the probabilities ``p_all`` that they give."""
+    """Fit the folds, from weights ``U`` for all rows, their gradient and the probabilities that they give."""
     K, F, k = len(U), len(rows.weights) - 1, len(Z)
-    d, size = K * k, len(chosen)
+    d, size, N = K * k, len(chosen), Z.shape[1]
+    B = 1 if d <= _MOST_IN_FOLDS else K
     # one Hessian for all folds needs more steps, and pays off if factors take longer than these
-    shared = d * d * d > _MORE_STEPS * Z.shape[1] * k * K
-    matrix, whole = np.empty((d, d)), np.zeros((d, d))
-    parts, inverses = np.empty((1 if shared else F, d, d)), np.empty((F + 1, d, d))
+    shared = B > 1 or d * d * d > _MORE_STEPS * N * k * K
+    cost_step = 2.0 * N * d + d * (d // B)
+    cost_hessian = (K * (K + 1) / 2 if B == 1 else K) * N * k * k * 0.6 + 0.5 * d * float(d // B) ** 2
+    whole = np.zeros((B, d // B, d // B))
+    parts, inverses = np.empty((1 if shared else F, B, d // B, d // B)), np.empty((F + 1, B, d // B, d // B))
     penalties, slots = np.zeros((F, k)), np.arange(F)
+    gradients = np.empty((F, K, k))
     for f in range(F):
         for i in range(size):
             penalties[f, i] = rows.penalty[f, chosen[i]]
+        if shared and not rows.are_weights_common:
+            continue
+        n_left = rows.left_starts[f + 1] - rows.left_starts[f]
+        part, p_left = np.empty((k, n_left)), np.empty((K, n_left))
+        left = _take_left_out(f, rows, Z, p_all, part, p_left)
+        weights, wanted = rows.weights[F][left], np.empty((K, n_left))
+        if rows.are_weights_common:
+            for c in range(K):
+                wanted[c] = rows.targets[c][left]
+            _set_residuals(p_left, wanted, weights, wanted)
+            np.dot(wanted, part.T, gradients[f])
         if not shared:
-            _add_left_out(f, rows, Z, p_all, parts[f])
+            _set_hessian(part, p_left, weights, np.empty((k, n_left)), parts[f])
             if rows.is_partition:
                 for i in range(d):
                     for j in range(i + 1):
-                        whole[i, j] += parts[f, i, j]
+                        whole[0, i, j] += parts[f, 0, i, j]
     if shared or not rows.is_partition:
-        _add_hessian(Z, p_all, rows.weights[F], scaled, whole)
+        _set_hessian(Z, p_all, rows.weights[F], scaled, whole)
     if shared:
         share = rows.weights[:F].sum() / F / rows.weights[F].sum()
         penalty = np.zeros(k)
         for f in range(F):
             penalty += penalties[f] / F
-        for i in range(d):
-            for j in range(i + 1):
-                whole[i, j] *= share
-        if not _factor(whole, penalty, K, matrix, inverses[F]):
+        if not _factor(whole, penalty, share, inverses[F]):
             return
         slots[:] = F
     V, G, steps = np.empty((F * K, k)), np.empty((F * K, k)), np.zeros((F, d))
-    active, decrements = np.empty(F, dtype=np.int64), np.full(F, np.inf)
-    gradients, pairs = np.empty((F, d)), np.empty((F, _MEMORY, 2, d))
+    active, decrements, tried = np.empty(F, dtype=np.int64), np.full(F, np.inf), np.ones(F)
+    highest, taken = np.full(F, np.inf), np.zeros(F, dtype=np.int64)
+    before, pairs = np.empty((F, d)), np.empty((F, _MEMORY, 2, d))
     curvatures, known = np.empty((F, _MEMORY)), np.zeros(F, dtype=np.int64)
     count = 0
     for f in range(F):
         if not shared:
             for i in range(d):
                 for j in range(i + 1):
-                    parts[f, i, j] = whole[i, j] - parts[f, i, j]
-            if not _factor(parts[f], penalties[f], K, matrix, inverses[f]):
+                    parts[f, 0, i, j] = whole[0, i, j] - parts[f, 0, i, j]
+            if not _factor(parts[f], penalties[f], 1.0, inverses[f]):
                 continue
         active[count] = f
         V[count * K : (count + 1) * K] = U
         count += 1
-    for turn in range(STEPS):
+    for turn in range(2 * STEPS):
         if count == 0:
             return
-        if turn > 0:
-            np.dot(V[: count * K], Z, margins[: count * K])
-            _set_probabilities(margins[: count * K], K, work)
-        for a in range(count):
-            found = margins[a * K : (a + 1) * K] if turn > 0 else p_all
-            _set_residuals(found, rows.targets, rows.weights[active[a]], residuals[a * K : (a + 1) * K])
-        np.dot(residuals[: count * K], Z.T, G[: count * K])
+        if turn == 0 and rows.are_weights_common:
+            for a in range(count):
+                G[a * K : (a + 1) * K] = G_all - gradients[active[a]]
+        else:
+            if turn > 0:
+                np.dot(V[: count * K], Z, margins[: count * K])
+                _set_probabilities(margins[: count * K], K, work)
+            for a in range(count):
+                found = margins[a * K : (a + 1) * K] if turn > 0 else p_all
+                _set_residuals(found, rows.targets, rows.weights[active[a]], residuals[a * K : (a + 1) * K])
+            np.dot(residuals[: count * K], Z.T, G[: count * K])
         kept = 0
         for a in range(count):
             f = active[a]
@@ -420,27 +522,40 @@ def _fit_folds(
             for c in range(K):
                 for i in range(k):
                     gradient[c, i] += penalties[f, i] * own[c, i]
-            flat = gradient.reshape(d)
-            if turn > 0 and known[f] < _MEMORY:
-                _remember(pairs[f], curvatures[f], known[f], steps[f], gradients[f], flat)
+            flat, previous = gradient.reshape(d), decrements[f]
+            slope = -_dot(flat, steps[f])
+            if turn > 0 and slope > 0.5 * previous and tried[f] > 1e-3:  # too far
+                share = previous / (previous + slope)
+                for c in range(K):
+                    for i in range(k):
+                        own[c, i] += (1.0 - share) * tried[f] * steps[f, c * k + i]
+                tried[f] *= share
+                active[kept] = f
+                V[kept * K : (kept + 1) * K] = own
+                kept += 1
+                continue
+            if turn > 0:
+                place = known[f] % _MEMORY
+                _remember(pairs[f, place], curvatures[f], place, tried[f], steps[f], before[f], flat)
                 known[f] += 1
-            gradients[f] = flat
-            decrement = _quasi_newton_step(inverses[slots[f]], flat, pairs[f, : known[f]], curvatures[f], steps[f])
-            if turn > 0 and not decrement < _SLOW * decrements[f]:  # the Hessian is too old
-                found = margins[a * K : (a + 1) * K]
+            before[f], tried[f] = flat, 1.0
+            decrement = _quasi_newton_step(inverses[slots[f]], flat, pairs[f], curvatures[f], known[f], steps[f])
+            if turn > 0 and _is_too_old(decrement, highest[f], taken[f], CONVERGED, cost_step, cost_hessian):
                 part = parts[0 if shared else f]
-                _add_hessian(Z, found, rows.weights[f], scaled, part)
-                if not _factor(part, penalties[f], K, matrix, inverses[f]):
+                _set_hessian(Z, margins[a * K : (a + 1) * K], rows.weights[f], scaled, part)
+                if not _factor(part, penalties[f], 1.0, inverses[f]):
                     continue
-                slots[f], known[f] = f, 0
-                decrement = _step(inverses[f], flat, steps[f])
-                if decrement > decrements[f]:
-                    steps[f] *= 0.5
+                slots[f], known[f], taken[f] = f, 0, 0
+                decrement = _quasi_newton_step(inverses[f], flat, pairs[f], curvatures[f], 0, steps[f])
+            if taken[f] == 0:
+                highest[f] = decrement
+            taken[f] += 1
             decrements[f] = decrement
             for c in range(K):
                 for i in range(k):
                     own[c, i] -= steps[f, c * k + i]
-            if decrement <= CONVERGED:
+            # the last step is done; what is left after it is as much shorter as it is shorter than the one before
+            if decrement <= CONVERGED or (turn > 0 and decrement * (decrement / previous) <= 0.1 * CONVERGED):
                 scores.rate[p, f], scores.base[p, f] = 0.0, 0.0
                 for c in range(K):
                     scores.constant[p, f, c] = own[c, size] if rows.intercept else 0.0

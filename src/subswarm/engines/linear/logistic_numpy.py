@@ -13,6 +13,9 @@ from subswarm.engines.linear.tables import Scores
 
 __all__ = ["fit_logistic"]
 
+_MOST_WEIGHTS = 300
+"""Weights of all classes together; Newton's method takes longer than scikit-learn's solver from there on."""
+
 
 def fit_logistic(
     first: int, last: int, columns: Int64Array, starts: Int64Array, rows: LogisticRows, scores: Scores
@@ -25,7 +28,7 @@ def fit_logistic(
         if rows.intercept:
             Z = np.vstack([Z, np.ones(Z.shape[1])])
         scores.rate[p] = scores.base[p] = np.inf
-        if K * len(Z) > rows.most_parameters:
+        if K * len(Z) > _MOST_WEIGHTS:
             continue
         common = np.zeros((K, len(Z)))
         for f in [F, *range(F)]:

@@ -31,7 +31,8 @@ class LogisticRows(NamedTuple):
     penalty : (F + 1, n), weight of a squared weight; the last are for all rows
     gram : (n + 1, n + 1), weighted products of the columns and of a column of ones
     left, left_starts : rows that the folds do not train on, fold after fold
-    is_partition : whether each row is left out once
+    is_partition : whether each row is left out once; the rows are then ordered by the fold that leaves them out
+    are_weights_common : whether the weights of a fold's training rows are those of all rows
     """
 
     columns: FloatArray
@@ -42,5 +43,5 @@ class LogisticRows(NamedTuple):
     left: Int64Array
     left_starts: Int64Array
     is_partition: bool
+    are_weights_common: bool
     intercept: bool
-    most_parameters: int

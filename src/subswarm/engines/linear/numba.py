@@ -157,6 +157,113 @@ def _invert_singular(matrix: FloatArray, half: FloatArray, sums: FloatArray, lea
 
 
 @njit(nogil=True, cache=True, fastmath=_SUMS)
+def _factor(matrix: FloatArray, sides: FloatArray, factor: FloatArray, least: float) -> bool:
+    """Compute the Cholesky factor L of a matrix; False if a pivot is not above ``least``.
+
+    The rows of ``sides`` are replaced by the solutions z of L z = side, as if they were further rows of the matrix.
+    The diagonal of the factor is stored inverted. Only the lower triangle is read and written.
+    """
+    k, C = len(matrix), len(sides)
+    j = 0
+    while j < k:
+        width = min(4, k - j)
+        for i in range(j, j + width):
+            row = factor[i]
+            for c in range(j, i + 1):
+                other, value = factor[c], matrix[i, c]
+                for t in range(c):
+                    value -= row[t] * other[t]
+                if c < i:
+                    row[c] = value * other[c]
+                elif not value > least:
+                    return False
+                else:
+                    row[c] = 1.0 / np.sqrt(value)
+        if width == 4:
+            i = j + 4
+            while i + 2 <= k:
+                _eliminate(factor, j, matrix[i], matrix[i + 1], factor[i], factor[i + 1])
+                i += 2
+            if i < k:
+                _eliminate(factor, j, matrix[i], matrix[i], factor[i], factor[i])
+            c = 0
+            while c + 2 <= C:
+                _eliminate(factor, j, sides[c], sides[c + 1], sides[c], sides[c + 1])
+                c += 2
+            if c < C:
+                _eliminate(factor, j, sides[c], sides[c], sides[c], sides[c])
+        else:
+            for c in range(C):
+                row = sides[c]
+                for i in range(j, k):
+                    other, value = factor[i], row[i]
+                    for t in range(i):
+                        value -= row[t] * other[t]
+                    row[i] = value * other[i]
+        j += 4
+    return True
+
+
+@njit(nogil=True, cache=True, inline="always", fastmath=_SUMS)
+def _eliminate(
+    factor: FloatArray, j: int, given: FloatArray, next_given: FloatArray, row: FloatArray, next_row: FloatArray
+) -> None:
+    """Compute columns ``j`` to ``j + 3`` of two rows below the diagonal of a Cholesky factor."""
+    w, x, y, z = factor[j], factor[j + 1], factor[j + 2], factor[j + 3]
+    a0, a1, a2, a3 = 0.0, 0.0, 0.0, 0.0
+    b0, b1, b2, b3 = 0.0, 0.0, 0.0, 0.0
+    for t in range(j):
+        u, v = row[t], next_row[t]
+        a0 += w[t] * u
+        a1 += x[t] * u
+        a2 += y[t] * u
+        a3 += z[t] * u
+        b0 += w[t] * v
+        b1 += x[t] * v
+        b2 += y[t] * v
+        b3 += z[t] * v
+    a0 = (given[j] - a0) * w[j]
+    b0 = (next_given[j] - b0) * w[j]
+    a1 = (given[j + 1] - a1 - a0 * x[j]) * x[j + 1]
+    b1 = (next_given[j + 1] - b1 - b0 * x[j]) * x[j + 1]
+    a2 = (given[j + 2] - a2 - a0 * y[j] - a1 * y[j + 1]) * y[j + 2]
+    b2 = (next_given[j + 2] - b2 - b0 * y[j] - b1 * y[j + 1]) * y[j + 2]
+    a3 = (given[j + 3] - a3 - a0 * z[j] - a1 * z[j + 1] - a2 * z[j + 2]) * z[j + 3]
+    b3 = (next_given[j + 3] - b3 - b0 * z[j] - b1 * z[j + 1] - b2 * z[j + 2]) * z[j + 3]
+    row[j], row[j + 1], row[j + 2], row[j + 3] = a0, a1, a2, a3
+    next_row[j], next_row[j + 1], next_row[j + 2], next_row[j + 3] = b0, b1, b2, b3
+
+
+@njit(nogil=True, cache=True, fastmath=_SUMS)
+def _substitute_back(factor: FloatArray, sides: FloatArray, solutions: FloatArray) -> None:
+    """Solve L' x = side for each side, for a factor whose diagonal is stored inverted."""
+    k, C = len(factor), len(sides)
+    for c in range(C):
+        solutions[c, :k] = sides[c, :k]
+    for i in range(k - 1, -1, -1):
+        row = factor[i]
+        for c in range(C):
+            solution = solutions[c]
+            value = solution[i] * row[i]
+            solution[i] = value
+            for j in range(i):
+                solution[j] -= value * row[j]
+
+
+@njit(nogil=True, cache=True)
+def _relative_error(
+    systems: Systems, k: int, size: int, noise: float, kappa: float, spread: float, trace: float, ridge: float
+) -> float:
+    """Return how far the weights of ``k`` columns with variance, of ``size`` in all, may be off."""
+    error = 16.0 * (noise + (k + systems.rounding) * 2.3e-16) * kappa
+    if systems.condition_power > 0.0:
+        error += 16.0 * k * 2.3e-16 * (spread * trace) ** systems.condition_power
+    if size > systems.least_rows:
+        error += 16.0 * 2.3e-16 * systems.rounding * trace / ridge if ridge > 0.0 else np.inf
+    return float(error)
+
+
+@njit(nogil=True, cache=True, fastmath=_SUMS)
 def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, systems: Systems, scores: Scores) -> None:
     """Solve the systems of all folds for masks ``first`` to ``last``, into ``scores``."""
     F, T = systems.target.shape[0], systems.target.shape[2]
@@ -164,12 +271,13 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
     for p in range(first, last):
         most = max(most, starts[p + 1] - starts[p])
     matrices, inverses = np.empty(most * most), np.empty(most * most)
-    sums, scale, solved = np.empty(max(most, T)), np.empty(most), np.empty((T, most))
+    sums, scale = np.empty(max(most, T)), np.empty(most)
+    sides, solved, found = np.empty((T, most)), np.empty((T, most)), np.empty((T, most))
     between, between_inverse = np.empty((T, T)), np.empty((T, T))
     kept = np.empty(most, dtype=np.int64)
-    for p in range(first, last):
-        chosen = columns[starts[p] : starts[p + 1]]
-        for f in range(F):
+    for f in range(F):  # the products of one fold at a time stay in the cache
+        for p in range(first, last):
+            chosen = columns[starts[p] : starts[p + 1]]
             weights = scores.weights[f, :, starts[p] : starts[p + 1]]
             scores.rate[p, f], scores.base[p, f] = np.inf, np.inf
             C = systems.n_targets[f]
@@ -203,53 +311,67 @@ def solve(first: int, last: int, columns: Int64Array, starts: Int64Array, system
                 for j in range(i):
                     matrix[i, j] = row[chosen[kept[j]]] * (scale[i] * scale[j])
                 matrix[i, i] = 1.0
-            rank = k
-            if not _invert(matrix, inverse, sums, max(1e-13, 0.5 / systems.most_kappa)):
-                if not systems.least_between > 0.0:
+            for c in range(C):
+                for i in range(k):
+                    sides[c, i] = systems.target[f, chosen[kept[i]], c] * scale[i]
+            kappa, spread, rank = 0.0, 0.0, k
+            for i in range(k):
+                ceiling = systems.ceiling[f, chosen[kept[i]]]
+                kappa += ceiling
+                spread += ceiling * scale[i] * scale[i]
+            error = _relative_error(systems, k, len(chosen), noise, kappa, spread, trace, ridge)
+            is_factor = error <= min(systems.small_error, systems.most_error) and kappa <= systems.most_kappa
+            if is_factor and spread * trace * systems.least_share <= 1.0 and not systems.uncentred:
+                solved[:C, :k] = sides[:C, :k]
+                is_factor = _factor(matrix, solved[:C, :k], inverse, 1e-13)
+            else:
+                is_factor = False
+            if not is_factor:
+                if not _invert(matrix, inverse, sums, max(1e-13, 0.5 / systems.most_kappa)):
+                    if not systems.least_between > 0.0:
+                        continue
+                    rank = _invert_singular(matrix, inverse, sums, systems.least_between)
+                    if rank == 0:
+                        continue
+                diagonal = sums
+                diagonal[:k] = 0.0
+                for i in range(rank):
+                    for j in range(i + 1 if rank == k else k):
+                        diagonal[j] += inverse[i, j] * inverse[i, j]
+                kappa, spread = 0.0, 0.0
+                for j in range(k):
+                    kappa += diagonal[j]
+                    spread += diagonal[j] * scale[j] * scale[j]
+                error = _relative_error(systems, k, len(chosen), noise, kappa, spread, trace, ridge)
+                if rank < k:
+                    error += 32.0 * (noise + (k + systems.rounding) * 2.3e-16) * kappa
+                if not (error <= systems.most_error and kappa <= systems.most_kappa):
                     continue
-                rank = _invert_singular(matrix, inverse, sums, systems.least_between)
-                if rank == 0:
+                if not spread * trace * systems.least_share <= 1.0:
                     continue
-            diagonal = sums
-            diagonal[:k] = 0.0
-            for i in range(rank):
-                for j in range(i + 1 if rank == k else k):
-                    diagonal[j] += inverse[i, j] * inverse[i, j]
-            kappa, spread = 0.0, 0.0
-            for j in range(k):
-                kappa += diagonal[j]
-                spread += diagonal[j] * scale[j] * scale[j]
-            error = (16.0 if rank == k else 48.0) * (noise + (k + systems.rounding) * 2.3e-16) * kappa
-            if systems.condition_power > 0.0:
-                error += 16.0 * k * 2.3e-16 * (spread * trace) ** systems.condition_power
-            if len(chosen) > systems.least_rows:
-                error += 16.0 * 2.3e-16 * systems.rounding * trace / ridge if ridge > 0.0 else np.inf
-            if not (error <= systems.most_error and kappa <= systems.most_kappa):
-                continue
-            if not spread * trace * systems.least_share <= 1.0:
-                continue
+            if is_factor:
+                _substitute_back(inverse, solved[:C, :k], found[:C, :k])
             weights[:C] = 0.0
             largest, farthest, constant = 0.0, 0.0, 0.0
             for c in range(C):
-                z = solved[c]
+                z, w = solved[c], found[c]
                 length = 0.0
                 for i in range(k):
-                    sums[i] = systems.target[f, chosen[kept[i]], c] * scale[i]
-                    length += sums[i] * sums[i]
+                    length += sides[c, i] * sides[c, i]
                 farthest = max(farthest, length)
-                for i in range(rank):
-                    value = 0.0
-                    for j in range(i + 1 if rank == k else k):
-                        value += inverse[i, j] * sums[j]
-                    z[i] = value
-                w = sums
-                w[:k] = 0.0
+                if not is_factor:
+                    for i in range(rank):
+                        value = 0.0
+                        for j in range(i + 1 if rank == k else k):
+                            value += inverse[i, j] * sides[c, j]
+                        z[i] = value
+                    w[:k] = 0.0
+                    for i in range(rank):
+                        for j in range(i + 1 if rank == k else k):
+                            w[j] += inverse[i, j] * z[i]
                 square = 0.0
                 for i in range(rank):
-                    value = z[i]
-                    square += value * value
-                    for j in range(i + 1 if rank == k else k):
-                        w[j] += inverse[i, j] * value
+                    square += z[i] * z[i]
                 length = 0.0
                 for i in range(k):
                     length += w[i] * w[i]
@@ -408,6 +530,10 @@ def judge(
     doubts: Int64Array,
 ) -> None:
     """Take the class of the highest score for each test row, and count the rows of each fold that are in doubt."""
+    longest = 0
+    for f in range(len(n_classes)):
+        longest = max(longest, starts[f + 1] - starts[f])
+    top, second = np.empty(longest), np.empty(longest)
     for p in range(first, last):
         for f in range(len(n_classes)):
             low, high, C = starts[f], starts[f + 1], n_classes[f]
@@ -418,14 +544,18 @@ def judge(
                     codes[p, s] = margin > 0.0
                     doubt += not abs(margin) > 2.0 * bounds[p, s]
             else:
-                for s in range(low, high):
-                    best, top, second = 0, out[p, 0, s], -np.inf
-                    for c in range(1, C):
-                        value = out[p, c, s]
-                        if value > top:
-                            best, top, second = c, value, top
-                        elif value > second:
-                            second = value
-                    codes[p, s] = best
-                    doubt += not top - second > 2.0 * bounds[p, s]
+                size = high - low
+                of_fold, reach = codes[p, low:high], bounds[p, low:high]
+                values = out[p, 0, low:high]
+                for s in range(size):
+                    top[s], second[s], of_fold[s] = values[s], -np.inf, 0
+                for c in range(1, C):
+                    values = out[p, c, low:high]
+                    for s in range(size):
+                        value = values[s]
+                        of_fold[s] = c if value > top[s] else of_fold[s]
+                        second[s] = max(second[s], min(value, top[s]))
+                        top[s] = max(value, top[s])
+                for s in range(size):
+                    doubt += not top[s] - second[s] > 2.0 * reach[s]
             doubts[p, f] = doubt

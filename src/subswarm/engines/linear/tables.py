@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from subswarm._types import FloatArray
 from subswarm.engines.data import Int64Array
@@ -14,6 +15,8 @@ from subswarm.engines.data import Int64Array
 __all__ = ["EPS", "FoldSystem", "Scores", "SystemRules", "Systems", "TestRows", "stack_systems", "stack_tests"]
 
 EPS = float(np.finfo(np.float64).eps)
+_MOST_INVERTED = 800
+"""Columns up to which the products of all of them are inverted once for each fold."""
 
 
 class Systems(NamedTuple):
@@ -33,6 +36,7 @@ class Systems(NamedTuple):
     noise : (F, n), how far rounding can move a column of the training rows (a length)
     residue : (F, n), squared length of what rounding left of a column without variance; the column counts as zero
     shift : (F, n), what is subtracted from the test rows here, but not by scikit-learn
+    ceiling : (F, n), what the diagonal of the inverse cannot exceed in any subset, for columns of length 1
     n_targets : (F,), right sides in use
     uncentred : whether scikit-learn solves for the class means as they are, so that weights and scores grow with them
     drops : whether a column of zeros gets a weight of zero; otherwise the subset is left to scikit-learn
@@ -40,6 +44,7 @@ class Systems(NamedTuple):
     condition_power : scikit-learn's own rounding goes with the condition of the subset's matrix, its columns as long as
         they are, to this power: 0.5 if it decomposes the rows, 1 if the matrix, 0 if lengths do not matter
     most_error : largest relative error of the weights; subsets that exceed it are left to scikit-learn
+    small_error : error that need not be bounded more closely than by ``ceiling``
     most_kappa : largest sum of the diagonal of the inverse, for columns of length 1
     least_share : the share of the largest squared singular value below which scikit-learn drops a direction
     least_rows : number of rows; with more columns, scikit-learn solves ridge regression by the products of rows
@@ -55,6 +60,7 @@ class Systems(NamedTuple):
     noise: FloatArray
     residue: FloatArray
     shift: FloatArray
+    ceiling: FloatArray
     n_targets: Int64Array
     ridge: float
     shrink: float
@@ -64,6 +70,7 @@ class Systems(NamedTuple):
     rounding: float
     condition_power: float
     most_error: float
+    small_error: float
     most_kappa: float
     least_share: float
     least_between: float
@@ -144,6 +151,7 @@ class SystemRules:
     rounding: float = 0.0
     condition_power: float = 0.0
     most_error: float = 1e-3
+    small_error: float = 1e-9
     most_kappa: float = np.inf
     least_share: float = 0.0
     least_between: float = 0.0
@@ -163,6 +171,7 @@ def stack_systems(folds: Sequence[FoldSystem], rules: SystemRules) -> Systems:
         np.stack([fold.noise for fold in folds]),
         np.stack([fold.residue for fold in folds]),
         np.stack([fold.shift for fold in folds]),
+        np.stack([_ceilings(fold, rules) for fold in folds]),
         np.array([len(fold.offset) for fold in folds], dtype=np.int64),
         rules.ridge,
         rules.shrink,
@@ -172,11 +181,41 @@ def stack_systems(folds: Sequence[FoldSystem], rules: SystemRules) -> Systems:
         rules.rounding,
         rules.condition_power,
         rules.most_error,
+        rules.small_error,
         rules.most_kappa,
         rules.least_share,
         rules.least_between,
         rules.least_rows,
     )
+
+
+def _ceilings(fold: FoldSystem, rules: SystemRules) -> FloatArray:
+    """Return bounds on the diagonal of the inverse for all subsets; infinite where there is none.
+
+    The diagonal of the inverse only grows with further columns, so that of all columns is a bound. With a penalty, each
+    entry is at most one over it.
+    """
+    squares = fold.gram.diagonal() + rules.ridge
+    bounds = np.full(len(squares), np.inf)
+    if rules.shrink > 0:
+        return bounds
+    if rules.ridge > 0:
+        bounds = squares / rules.ridge
+    kept = squares > 0
+    if len(squares) > _MOST_INVERTED or not kept.any():
+        return bounds
+    scale = 1.0 / np.sqrt(squares[kept])
+    matrix = fold.gram[np.ix_(kept, kept)] * np.outer(scale, scale)
+    np.fill_diagonal(matrix, 1.0)
+    try:
+        factor = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return bounds
+    diagonal = (solve_triangular(factor, np.eye(len(matrix)), lower=True, check_finite=False) ** 2).sum(axis=0)
+    noise = (fold.noise[kept] * scale).max()
+    if 16.0 * (noise + (len(matrix) + rules.rounding) * EPS) * diagonal.sum() < 0.01:
+        bounds[kept] = np.minimum(bounds[kept], 1.05 * diagonal)
+    return bounds
 
 
 def stack_tests(folds: Sequence[FoldSystem], ridge: float) -> TestRows:

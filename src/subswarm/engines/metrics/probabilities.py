@@ -31,8 +31,8 @@ class ProbabilityMetric(BatchMetric):
         probabilities = np.asarray(predictions, dtype=np.float64)
         means = self._means(probabilities, part)
         means[:, ~usable] = np.nan
-        invalid = ~((probabilities >= 0) & (probabilities <= 1))
-        if invalid.any():
+        if not (probabilities.min() >= 0 and probabilities.max() <= 1):
+            invalid = ~((probabilities >= 0) & (probabilities <= 1))
             means[metric_kernels().sum_folds(invalid.any(axis=2).astype(np.float64), part.starts) > 0] = np.nan
         return means
 
@@ -88,8 +88,12 @@ class BrierScore(ProbabilityMetric):
             own, is_own = probabilities[:, :, self._positive], truth == self._positive
             squares = (is_own - own) ** 2
             return np.asarray(((1 - is_own) - (1 - own)) ** 2 + squares if self._by_rows else squares)
-        is_true = truth[:, None] == np.arange(self._n_classes)
-        return np.asarray(((is_true - probabilities) ** 2).sum(axis=2))
+        total = np.zeros(probabilities.shape[:2])
+        for c in range(self._n_classes):
+            difference = probabilities[:, :, c] - (truth == c)
+            difference *= difference
+            total += difference
+        return total
 
 
 class TopK(ProbabilityMetric):
@@ -107,7 +111,12 @@ class TopK(ProbabilityMetric):
             if self._k > 1:
                 return np.ones(probabilities.shape[:2], dtype=bool)
             return np.asarray((probabilities[:, :, 1] > 0.5) == (truth == 1))
-        own = probabilities[:, np.arange(len(truth)), truth][:, :, None]
-        higher = np.arange(self._n_classes) > truth[:, None]
-        ahead = ((probabilities > own) | ((probabilities == own) & higher)).sum(axis=2)
+        own = np.empty(probabilities.shape[:2])
+        for c in range(self._n_classes):
+            rows = np.flatnonzero(truth == c)
+            own[:, rows] = probabilities[:, rows, c]
+        ahead = np.zeros(own.shape, dtype=np.int16)
+        for c in range(self._n_classes):
+            of_class = probabilities[:, :, c]
+            ahead += (of_class > own) | ((of_class == own) & (c > truth))
         return np.asarray(ahead < self._k)

@@ -356,20 +356,37 @@ def _normalise(likelihoods: FloatArray) -> FloatArray:
 
     The likelihoods are overwritten.
     """
+    if len(likelihoods) == 2:
+        return _normalise_two(likelihoods)
     top = likelihoods.max(axis=0)
     is_top = likelihoods == top
-    n_top = is_top.sum(axis=0, dtype=np.float64)
+    n_top = is_top.sum(axis=0, dtype=np.int16)
     shares = likelihoods - np.where(np.isfinite(top), top, 0.0)
-    shares[is_top] = -np.inf
     np.exp(shares, out=shares)
+    shares[is_top] = 0.0
     rest = shares[0].copy()
     for row in shares[1:]:
         rest += row
-    several = n_top != 1.0
+    several = n_top != 1
     if several.any():
         rest[several] = np.where(rest[several] == 0, rest[several], rest[several] / n_top[several])
     np.log1p(rest, out=rest)
-    rest += np.log(n_top)
+    if several.any():
+        rest += np.log(n_top.astype(np.float64))
+    rest += top
+    likelihoods -= rest
+    return np.exp(likelihoods, out=likelihoods)
+
+
+def _normalise_two(likelihoods: FloatArray) -> FloatArray:
+    """Return the same for two classes: the lower likelihood is the only one to be added to the higher."""
+    top, rest = likelihoods.max(axis=0), likelihoods.min(axis=0)
+    rest -= np.where(np.isfinite(top), top, 0.0)
+    np.exp(rest, out=rest)
+    tied = likelihoods[0] == likelihoods[1]
+    rest[tied] = 0.0
+    np.log1p(rest, out=rest)
+    rest[tied] += np.log(2.0)
     rest += top
     likelihoods -= rest
     return np.exp(likelihoods, out=likelihoods)
