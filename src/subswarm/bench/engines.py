@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -28,8 +27,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from subswarm._types import AnyArray, FloatArray, Masks
+from subswarm.bench.store import append_rows, read_rows
 from subswarm.datasets import load_dataset
-from subswarm.errors import DataError
 from subswarm.objective.objective import make_objective
 
 __all__ = [
@@ -41,7 +40,6 @@ __all__ = [
     "gemm_rate",
     "geometric_mean",
     "half_full_masks",
-    "read_comparisons",
 ]
 
 SCALINGS = ("once", "fold", "none")
@@ -134,7 +132,7 @@ def compare(
     tables = [(name, CLASSIFICATION_TABLES.get(name, partial(_load, name)), False) for name in names]
     tables += [(name, load, True) for name, load in REGRESSION_TABLES.items()]
     tables += [(path.stem, partial(_load_file, path), True) for path in _regression_files(more)]
-    kept = read_comparisons(store) if store is not None and store.exists() else []
+    kept = read_rows(store, Comparison, "subswarm bench engines")
     known = {_key(row): row for row in kept}
     rates = {"knn": gemm_rate(np.float32), "nb": gemm_rate(np.float64)}
     for name, load, is_regression in tables:
@@ -164,25 +162,8 @@ def compare(
                 row = Comparison(
                     name, len(X), X.shape[1], model, way, theirs, ours, share, scoring or own, scaling, repeats
                 )
-                if store is not None:
-                    with store.open("a", encoding="utf-8") as lines:
-                        lines.write(json.dumps(asdict(row)) + "\n")
+                append_rows(store, [asdict(row)])
                 yield row
-
-
-def read_comparisons(store: Path) -> list[Comparison]:
-    """Return the comparisons that `compare` stored in a file; a last line that was cut off is left out."""
-    rows = []
-    lines = store.read_text(encoding="utf-8").splitlines(keepends=True)
-    for number, line in enumerate(lines, start=1):
-        try:
-            rows.append(Comparison(**json.loads(line)))
-        except (ValueError, TypeError) as error:
-            if number == len(lines) and not line.endswith("\n"):
-                store.write_text("".join(lines[:-1]), encoding="utf-8")
-                break
-            raise DataError(f"{store}, line {number}, is not a row of 'subswarm bench engines' ({error}).") from error
-    return rows
 
 
 def _key(row: Comparison) -> tuple[str, str, str, str, int]:
