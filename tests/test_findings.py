@@ -205,3 +205,11 @@ def test_weightless_cases_do_not_fail():
     tiny = SwarmSelector(Ridge(), cv=2, max_evaluations=20, repeats=1, random_state=0, verbose=0)
     tiny.fit(NOISE[:6], NUMBERS[:6])
     assert {finding.kind for finding in tiny.findings_} <= {"majority", "all as good", "nothing removed"}
+
+
+def test_a_table_whose_columns_all_miss_values_has_no_duplicates():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    X[0] = np.nan
+    y = np.arange(20) % 2
+    found = find_in_table(X, y, np.ones(3, bool), classification=True)
+    assert "duplicate" not in {finding.kind for finding in found}
