@@ -275,13 +275,13 @@ def test_of_sizes_that_the_folds_cannot_tell_apart_the_middle_one_is_selected():
 def test_a_small_table_on_which_two_columns_are_the_best_by_chance_keeps_more():
     """The smallest size within a quarter of a standard error was two, with an AUC of .964 instead of .990."""
     lightgbm = pytest.importorskip("lightgbm")
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=215, stratify=y)
     model = lightgbm.LGBMClassifier(n_estimators=20, random_state=215, n_jobs=1, verbose=-1)
     fitted = SwarmSelector(model, cv=5, scoring="roc_auc", max_fits=140, random_state=215, n_jobs=1).fit(X, y)
     assert fitted.n_features_ >= 4
-    model.fit(X[:, fitted.support_], y)
-    assert roc_auc_score(y_new, model.predict_proba(X_new[:, fitted.support_])[:, 1]) > 0.98
+    model.fit(X.loc[:, fitted.support_], y)
+    assert roc_auc_score(y_new, model.predict_proba(X_new.loc[:, fitted.support_])[:, 1]) > 0.98
 
 
 def test_a_size_that_is_clearly_the_best_is_selected():
