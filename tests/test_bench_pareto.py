@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from subswarm.bench.pareto import FrontRun, format_tables, front_algorithms, measure, read_runs
 from subswarm.cli import app
-from subswarm.datasets import is_present
 from subswarm.errors import DataError
 
 
@@ -54,11 +53,10 @@ def test_runs_in_the_store_are_not_run_again(tmp_path):
     assert read_runs(store) == again
 
 
-def test_the_longest_searches_start_first_and_the_tables_keep_the_order_asked_for():
+def test_the_longest_searches_start_first_and_the_tables_keep_the_order_asked_for(uci):
     seen = []
     sets = ["wine", "ionosphere"]
-    if not is_present("ionosphere"):
-        pytest.skip("data set 'ionosphere' is not present")
+    uci("ionosphere")
     rows = measure(sets, models=["nb"], runs=2, evaluations=60, n_jobs=1, report=seen.append)
     assert list(dict.fromkeys(row.dataset for row in seen)) == ["ionosphere", "wine"]
     assert list(dict.fromkeys((row.dataset, row.run) for row in rows)) == [
